@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from chess_snn.campaign.artifacts import checks, retention
-from chess_snn.campaign.artifacts.artifact import Artifact, Input, Key, Stored
+from chess_snn.campaign.artifacts.artifact import Artifact, Input, Stored
 from chess_snn.campaign.stages import (
     play_shard,
     prepare_first_generation,
@@ -40,7 +40,7 @@ from chess_snn.training import WEIGHTS
 
 def _shard_inputs(folder: CampaignFolder, iteration: int, shard: int) -> Iterator[Input]:
     """A network's weights, and earlier games to restart from."""
-    yield _weights(folder, iteration)
+    yield from _weights(folder, iteration)
     for name in shard_values(folder, iteration, shard).earlier:
         yield Input(folder.path / name)
 
@@ -63,21 +63,10 @@ def _checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Inpu
     yield from map(Input, window_shards(folder, iteration))
 
 
-def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
+def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, _: int) -> list[Input]:
     """The weights of the networks that play."""
-    del part
     networks = {player for player in (match.generation, match.opponent) if isinstance(player, int)}
-    return (_weights(folder, generation) for generation in sorted(networks))
-
-
-def _match_part_key(match: ScheduledMatch, part: int) -> Key:
-    """Of the part's path."""
-    return match.event, file_name(match.name), part
-
-
-def _report_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
-    """Of a conversion report or a ladder test: the network's weights."""
-    yield _weights(folder, generation)
+    return _weights(folder, *sorted(networks))
 
 
 def _make_checkpoint(directory: Path, generation: int) -> Any:
@@ -97,9 +86,9 @@ def _refuse_inherited_shard(directory: Path, origin: str, shard: int) -> None:
     )
 
 
-def _weights(folder: CampaignFolder, generation: int) -> Input:
-    """The network without its optimiser: a third of a checkpoint."""
-    return Input(folder.checkpoint(generation), (WEIGHTS,))
+def _weights(folder: CampaignFolder, *generations: int) -> list[Input]:
+    """Networks without their optimisers: a third of a checkpoint."""
+    return [Input(folder.checkpoint(generation), (WEIGHTS,)) for generation in generations]
 
 
 _REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
@@ -157,7 +146,7 @@ STEP_CHECKPOINT: Final = Artifact(
 CONVERSION_REPORT: Final = Artifact(
     "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.check_record(read_report),
     kind="match", expected=checks.expected_reports(CONVERSION, lambda receipt: receipt.conversion),
-    differences=checks.match_differences, inputs=_report_inputs,
+    differences=checks.match_differences, inputs=_weights,
     values=conversion_simulations, make=play_conversion,
     after_repair=_REPLAYED, is_forked=True,
 )
@@ -166,12 +155,13 @@ LADDER_TEST_REPORT: Final = Artifact(
     checks.check_record(read_report), kind="match",
     expected=checks.expected_reports(LADDER_TEST, lambda receipt: receipt.ladder_test),
     differences=checks.match_differences,
-    inputs=_report_inputs, values=ladder_start, make=play_ladder_test,
+    inputs=_weights, values=ladder_start, make=play_ladder_test,
     after_repair=_REPLAYED, is_forked=True,
 )
 MATCH_PART: Final = Artifact(
     "match part", paths.MATCH_PART, checks.check_record(read_match_body), kind="match",
-    inputs=_match_part_inputs, make=play_match_part, key_of=_match_part_key,
+    inputs=_match_part_inputs, make=play_match_part,
+    key_of=lambda match, part: (match.event, file_name(match.name), part),
     after_repair=_REPLAYED, sort="leftovers", disposable=retention.disposable_match_parts,
     kept="until the match is complete", is_backed_up=False,
 )
