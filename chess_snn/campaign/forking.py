@@ -17,7 +17,6 @@ from chess_snn.campaign.configuration.loading import (
     flat_values,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import (
     note_removal,
@@ -27,7 +26,7 @@ from chess_snn.campaign.store.notes import (
     write_note,
 )
 from chess_snn.campaign.store.origin import Origin
-from chess_snn.campaign.store.plans import read_plans
+from chess_snn.campaign.store.plans import S_PER_HOUR, campaign_length, read_plans
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.data import is_committed, link_folder, read_manifest, write_text

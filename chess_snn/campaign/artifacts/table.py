@@ -19,10 +19,9 @@ from chess_snn.campaign.stages.first_generation import is_warm, train_first_gene
 from chess_snn.campaign.stages.self_play import shard_values
 from chess_snn.campaign.stages.training import training_values
 from chess_snn.campaign.store import folder as paths
-from chess_snn.campaign.store.extensions import EXTENSIONS
 from chess_snn.campaign.store.folder import CampaignFolder, file_name
 from chess_snn.campaign.store.notes import NOTES, REMOVALS, is_removed
-from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.plans import EXTENSIONS, read_plan
 from chess_snn.campaign.store.receipts import read_receipt
 from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
 from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test

@@ -12,10 +12,9 @@ from typing import Final
 
 from chess_snn.campaign.configuration.settings import OPENINGS_EACH
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
-from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
-from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plans
+from chess_snn.campaign.store.plans import ProgressPlan, next_plan, num_extensions, read_plans
 from chess_snn.campaign.store.receipts import (
     is_summary,
     num_finished_iterations,

@@ -13,9 +13,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
+from chess_snn.campaign.store.plans import (
+    S_PER_HOUR,
+    ProgressPlan,
+    campaign_length,
+    next_plan,
+    read_plan,
+)
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.store.typed_json import FileMark, file_mark, numbered_files
 from chess_snn.campaign.strength.champions import champion_of
