@@ -78,13 +78,11 @@ def disposable_checkpoints(folder: CampaignFolder) -> Disposable:
             )
 
 
-def generations_needed(folder: CampaignFolder) -> dict[int, str]:
-    """By generation, why its checkpoint stays."""
+def generations_needed(folder: CampaignFolder) -> set[int]:
+    """Generations whose checkpoint stays."""
     receipts = read_receipts(folder)
-    needed = {0: "the first one"}
     newest = len(receipts)
-    needed |= dict.fromkeys(past_champions(folder), "a champion")
-    needed |= dict.fromkeys(_in_last_matches(folder, receipts), "in the last matches")
+    needed = {0, newest, *past_champions(folder), *_in_last_matches(folder, receipts)}
     if not is_finished(folder):
         # An earlier generation plays the new ones. The next candidate, whose iteration may be
         # unfinished while the one after it has begun, goes back furthest.
@@ -92,8 +90,7 @@ def generations_needed(folder: CampaignFolder) -> dict[int, str]:
         by_time = folder.config.campaign.hours > 0
         oldest = [earlier_generation(plans, by_time=by_time)] if plans else []
         first = min([newest - 1, *oldest])
-        needed |= {g: "needed to resume" for g in folder.generations() if g >= first}
-    needed[newest] = "the newest"
+        needed |= {generation for generation in folder.generations() if generation >= first}
     return needed
 
 
