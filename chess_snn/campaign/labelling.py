@@ -10,7 +10,6 @@ and labels what is missing.
 
 import functools
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
@@ -26,6 +25,7 @@ from chess_snn.config import check_range
 from chess_snn.data import (
     GameRecords,
     is_committed,
+    json_digest,
     read_manifest,
     state_rows,
     write_shard,
@@ -261,8 +261,7 @@ def _teacher(teaching: Teaching, game: str) -> Teacher:
 def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
     index, before = 0, 0
     for shard in collection.shards:
-        content = json.dumps(read_manifest(shard.path).sha256s, sort_keys=True)
-        digest = hashlib.sha256(content.encode()).hexdigest()
+        digest = json_digest(read_manifest(shard.path).sha256s)
         for start in range(0, shard.num_games, GAMES_PER_SHARD):
             if limit is not None and before + start >= limit:
                 return

@@ -24,7 +24,7 @@ from chess_snn.data.files import (
     write_parts,
     write_text,
 )
-from chess_snn.data.formats import StoredFormat, is_own_digest, with_digest
+from chess_snn.data.formats import StoredFormat, is_own_digest, json_digest, with_digest
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -60,6 +60,7 @@ __all__ = [
     "create_text",
     "is_committed",
     "is_own_digest",
+    "json_digest",
     "link_folder",
     "play_actions",
     "read_folder",

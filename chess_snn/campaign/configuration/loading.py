@@ -4,8 +4,6 @@ Later sources win: defaults, preset, file, single settings. Nothing unknown is i
 """
 
 import ast
-import hashlib
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.data import json_digest
 from chess_snn.errors import ConfigError
 from chess_snn.settings import setting_fields
 from chess_snn.types import Json
@@ -165,8 +164,7 @@ def config_digest(config: CampaignConfig) -> str:
     """12 hex digits of the settings that results depend on: the same ones have the same."""
     values = config_values(config)
     decisive = {name: group for name, group in values.items() if name not in PACE_GROUPS}
-    canonical = json.dumps(decisive, sort_keys=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return json_digest(decisive)[:_DIGEST_LENGTH]
 
 
 def format_toml(values: Mapping[str, Any]) -> str:
