@@ -4,12 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from chess_snn.campaign.stages.networks import (
-    device_of,
-    evaluator_of,
-    game_of,
-    self_play_searches,
-)
+from chess_snn.campaign.stages.networks import device_of, evaluator_of, game_of, self_play_searches
 from chess_snn.campaign.stages.window import iteration_shards
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
