@@ -155,8 +155,9 @@ def label_games(
     game = get_game(collection.spec.name)
     teacher = teaching.describe(game)
     parts = list(_parts(collection, limit))
+    content = hashlib.sha256(f"{teacher}\n{parts[0].digest}".encode()).hexdigest()
     folder = ImportFolder.create(out, ImportSource(
-        collection.name, _content(teacher, parts[0]), GAMES_PER_SHARD, teacher
+        collection.name, content[:ID_LENGTH], GAMES_PER_SHARD, teacher
     ))
     folder.sweep()
     report = ImportReport()
@@ -269,10 +270,6 @@ def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
             yield Part(index, before + start + 1, shard, games, digest)
             index += 1
         before += shard.num_games
-
-
-def _content(teacher: str, first: Part) -> str:
-    return hashlib.sha256(f"{teacher}\n{first.digest}".encode()).hexdigest()[:ID_LENGTH]
 
 
 def _committed(shard: Path, part: Part) -> ImportReport:

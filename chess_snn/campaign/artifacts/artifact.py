@@ -57,14 +57,6 @@ def _nothing(*_: Any) -> Iterable[Any]:
     return ()
 
 
-def _always(_: CampaignFolder) -> bool:
-    return True
-
-
-def _same(*arguments: Any) -> Key:
-    return arguments
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Artifact:
     """One row of the table."""
@@ -88,7 +80,7 @@ class Artifact:
     """Paths that must exist, each with what a receipt says of it or None."""
     differences: Callable[[Any, Any], Iterable[str]] = _nothing
     """How the content of one differs from what a receipt says of it."""
-    is_used: Callable[[CampaignFolder], bool] = _always
+    is_used: Callable[[CampaignFolder], bool] = lambda _: True
     """Whether artifacts of this kind are still read; verify leaves others out."""
 
     inputs: Callable[..., Iterable[Input]] | None = None
@@ -100,7 +92,7 @@ class Artifact:
     make: Callable[..., Any] | None = None
     """Makes and commits it, or finds it committed, and returns facts; called with the campaign's
     path and the key, or with other arguments if there is a :attr:`key_of`."""
-    key_of: Callable[..., Key] = _same
+    key_of: Callable[..., Key] = lambda *arguments: arguments
     """The key of what :attr:`make` makes, from its arguments."""
     is_optional: bool = False
     """Whether the campaign continues without one that cannot be rebuilt."""

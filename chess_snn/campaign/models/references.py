@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.loading import config_digest
-from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
@@ -82,13 +82,12 @@ class Model:
     @property
     def precision(self) -> Precision:
         """In play."""
-        settings = NetworkSettings() if self.config is None else self.config.net
-        return settings.precision
+        return (self.config or CampaignConfig()).net.precision
 
     @property
     def search(self) -> SearchSettings:
         """What it is searched with."""
-        return SearchSettings() if self.config is None else self.config.search
+        return (self.config or CampaignConfig()).search
 
     @property
     def config_digest(self) -> str | None:
