@@ -13,7 +13,9 @@ before it plays, and one that is killed and resumed is the same.
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -107,25 +109,20 @@ SHARDS_OF_ITERATION: Final = "num_shards"
 class ProgressPlan:
     """One iteration's part of its campaign."""
 
-    iteration: int
-    progress_first: float
+    iteration: NonNegativeInt
+    progress_first: Annotated[float, Field(ge=0, le=1)]
     """Share of the campaign done when it begins, in [0, 1]."""
     progress_last: float
     """Share done when it ends, in [0, 1]; by hours, it is taken to last as long as the one before
     it."""
-    elapsed_s: float
+    elapsed_s: NonNegativeFloat
     """Seconds that the campaign had run when it began, pauses left out."""
-    num_shards: int | None = None
+    num_shards: PositiveInt | None = None
     """Shards of its games; None in a plan of before version 3, where the settings alone say it; see
     :func:`num_shards`."""
 
     def __post_init__(self) -> None:
-        check_range("iteration", self.iteration, ge=0)
-        check_range("progress_first", self.progress_first, ge=0, le=1)
         check_range("progress_last", self.progress_last, ge=self.progress_first, le=1)
-        check_range("elapsed_s", self.elapsed_s, ge=0)
-        if self.num_shards is not None:
-            check_range("num_shards", self.num_shards, ge=1)
 
 
 PLANS: Final = RecordFormat(
