@@ -374,20 +374,6 @@ def _read_summary(path: Path) -> Json:
     return summary
 
 
-def read_games(
-    folder: CampaignFolder, path: Path, hint: str = "delete it, so that it is played again"
-) -> MatchResult:
-    """The games in the file of a match, or of a part of one.
-
-    Raises:
-        CorruptDataError: it cannot be read; names the file, and ends with ``hint``.
-    """
-    try:
-        return MatchResult.from_json(game_of(folder).spec, read_match_body(path))
-    except CorruptDataError as error:
-        raise CorruptDataError(f"{path}: {error}; {hint}") from error
-
-
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
     """One result from the files of all parts, in which each engine was of one version."""
     # A ladder test chose its batches by earlier results, so all of it is played again.
@@ -396,7 +382,12 @@ def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Pat
         else f"with {PART_MARK} in their names"
     )
     hint = f"delete the files {files} beside it, so that all of it is played again"
-    results = [read_games(folder, part, hint) for part in parts]
+    results = []
+    for part in parts:
+        try:
+            results.append(MatchResult.from_json(game_of(folder).spec, read_match_body(part)))
+        except CorruptDataError as error:
+            raise CorruptDataError(f"{part}: {error}; {hint}") from error
     try:
         identities_of(results)
     except UsageError as error:
