@@ -55,7 +55,7 @@ def artifact_table() -> str:
     rows = [
         f"| {artifact.name} | `{re.sub(':0[0-9]+d', '', artifact.pattern)}` "
         f"| {artifact.after_repair or 'restore it from a backup'} | {artifact.kept} |"
-        for artifact in table.ARTIFACTS if artifact.codec.check is not None
+        for artifact in table.ARTIFACTS if artifact.check is not None
     ]
     head = ["| artifact | path | if it is corrupt | `gc` keeps |", "| - | - | - | - |"]
     return "\n".join([*head, *rows]) + "\n"

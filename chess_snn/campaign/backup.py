@@ -25,6 +25,7 @@ from typing import Final
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.typed_json import FileMark, file_mark
 from chess_snn.data import (
     MANIFEST_NAME,
     StoredFile,
@@ -103,8 +104,8 @@ class Backup:
         self._sent = set(_committed_there(store)) & set(self._committed_here())
         self._record_sets = sorted(store.committed(f"{_RECORD_SETS}/*"))
         self._recorded: dict[str, StoredFile] = {}
-        self._looked_at: dict[str, tuple[int, int]] = {}
-        """Time and size of records whose content was found to be there."""
+        self._looked_at: dict[str, FileMark] = {}
+        """Marks of records whose content was found to be there."""
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
             for manifest in threads.map(store.get_manifest, self._record_sets):
                 self._recorded |= manifest.files
@@ -163,13 +164,12 @@ class Backup:
         for artifact in table.backed_up(is_folder=False):
             for stored in table.all_stored(self._folder, artifact):
                 path = stored.path(self._folder)
-                facts = path.stat()
-                stamp = facts.st_mtime_ns, facts.st_size
-                if self._looked_at.get(stored.name) == stamp:
+                mark = file_mark(path)
+                if self._looked_at.get(stored.name) == mark:
                     continue
                 content = path.read_bytes()
                 if self._recorded.get(stored.name) == describe_bytes(content):
-                    self._looked_at[stored.name] = stamp
+                    self._looked_at[stored.name] = mark
                 else:
                     self._refuse_damage(path, content)
                     yield stored.name, content

@@ -1,14 +1,14 @@
 """Let a campaign last longer: one that has ended, is stopped, or runs on this machine."""
 
-from chess_snn.campaign.store.extensions import (
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.lock import campaign_lock
+from chess_snn.campaign.store.plans import (
     S_PER_HOUR,
     Length,
     campaign_length,
+    read_plans,
     write_extension,
 )
-from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.lock import campaign_lock
-from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.viewing.live import WriterState, find_writer, is_reporting
 from chess_snn.errors import CampaignError, CampaignLockedError, UsageError

@@ -17,7 +17,6 @@ from chess_snn.campaign.configuration.loading import (
     flat_values,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import (
     note_removal,
@@ -27,7 +26,7 @@ from chess_snn.campaign.store.notes import (
     write_note,
 )
 from chess_snn.campaign.store.origin import Origin
-from chess_snn.campaign.store.plans import read_plans
+from chess_snn.campaign.store.plans import S_PER_HOUR, campaign_length, read_plans
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.data import is_committed, link_folder, read_manifest, write_text
@@ -107,7 +106,7 @@ def fork_campaign(
     def fill(fork: CampaignFolder) -> None:
         for stored in _taken_along(parent, origin):
             source, target = stored.path(parent), stored.path(fork)
-            if stored.artifact.codec.is_folder:
+            if stored.artifact.is_folder:
                 link_folder(source, target)
             else:
                 write_text(target, source.read_text(encoding="utf-8"))
@@ -143,7 +142,7 @@ def _taken_along(parent: CampaignFolder, origin: Origin) -> Iterator[Stored]:
     """Artifacts of earlier iterations that a fork takes along."""
     for artifact in table.ARTIFACTS:
         for stored in table.all_stored(parent, artifact) if artifact.is_forked else ():
-            is_whole = not artifact.codec.is_folder or is_committed(stored.path(parent))
+            is_whole = not artifact.is_folder or is_committed(stored.path(parent))
             if is_whole and origin.source_of(stored.name) is not None:
                 yield stored
     assert origin.forked_at is not None

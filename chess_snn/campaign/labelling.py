@@ -10,7 +10,6 @@ and labels what is missing.
 
 import functools
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
@@ -26,6 +25,7 @@ from chess_snn.config import check_range
 from chess_snn.data import (
     GameRecords,
     is_committed,
+    json_digest,
     read_manifest,
     state_rows,
     write_shard,
@@ -155,8 +155,9 @@ def label_games(
     game = get_game(collection.spec.name)
     teacher = teaching.describe(game)
     parts = list(_parts(collection, limit))
+    content = hashlib.sha256(f"{teacher}\n{parts[0].digest}".encode()).hexdigest()
     folder = ImportFolder.create(out, ImportSource(
-        collection.name, _content(teacher, parts[0]), GAMES_PER_SHARD, teacher
+        collection.name, content[:ID_LENGTH], GAMES_PER_SHARD, teacher
     ))
     folder.sweep()
     report = ImportReport()
@@ -261,8 +262,7 @@ def _teacher(teaching: Teaching, game: str) -> Teacher:
 def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
     index, before = 0, 0
     for shard in collection.shards:
-        content = json.dumps(read_manifest(shard.path).sha256s, sort_keys=True)
-        digest = hashlib.sha256(content.encode()).hexdigest()
+        digest = json_digest(read_manifest(shard.path).sha256s)
         for start in range(0, shard.num_games, GAMES_PER_SHARD):
             if limit is not None and before + start >= limit:
                 return
@@ -270,10 +270,6 @@ def _parts(collection: GameCollection, limit: int | None) -> Iterator[Part]:
             yield Part(index, before + start + 1, shard, games, digest)
             index += 1
         before += shard.num_games
-
-
-def _content(teacher: str, first: Part) -> str:
-    return hashlib.sha256(f"{teacher}\n{first.digest}".encode()).hexdigest()[:ID_LENGTH]
 
 
 def _committed(shard: Path, part: Part) -> ImportReport:

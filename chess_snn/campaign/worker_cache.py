@@ -19,6 +19,7 @@ from typing import Any, Final
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.artifacts.artifact import Artifact, Input
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.typed_json import FileMark, file_mark
 from chess_snn.data import (
     MANIFEST_NAME,
     CommittedCopy,
@@ -78,23 +79,17 @@ def job_of(folder: CampaignFolder, artifact: Artifact, *arguments: Any) -> Job:
 def _files_of(folder: CampaignFolder, entry: Input) -> Iterator[InputFile]:
     name = folder.name_of(entry.path)
     if entry.path.is_file():
-        yield InputFile(name, name, _describe(entry.path))
+        yield InputFile(name, name, _describe(entry.path, file_mark(entry.path)))
         return
-    files = read_manifest(entry.path).files
-    yield InputFile(f"{name}/{MANIFEST_NAME}", name, _describe(entry.path / MANIFEST_NAME))
+    files, manifest = read_manifest(entry.path).files, entry.path / MANIFEST_NAME
+    yield InputFile(f"{name}/{MANIFEST_NAME}", name, _describe(manifest, file_mark(manifest)))
     for file in entry.files or files:
         yield InputFile(f"{name}/{file}", name, files[file])
 
 
-def _describe(path: Path) -> StoredFile:
-    facts = path.stat()
-    return _described(path, facts.st_ino, facts.st_mtime_ns)
-
-
 @lru_cache(maxsize=_KEPT_DIGESTS)
-def _described(path: Path, inode: int, mtime_ns: int) -> StoredFile:
-    """A file with that inode and time; one that was made again has others."""
-    del inode, mtime_ns
+def _describe(path: Path, mark: FileMark) -> StoredFile:
+    del mark  # part of the key: a file that was made again has another
     return describe_file(path)
 
 
@@ -193,7 +188,7 @@ def read_outputs(place: Path, files: Sequence[InputFile]) -> Outputs:
     }
     # In this order the report of a ladder test comes after its matches, as it must be committed.
     return {
-        name: copy_folder(place / name) if left[name].artifact.codec.is_folder
+        name: copy_folder(place / name) if left[name].artifact.is_folder
         else (place / name).read_text(encoding="utf-8")
         for name in sorted(left)
     }

@@ -23,9 +23,9 @@ from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
-from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.notes import missing_facts, missing_notices
+from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches

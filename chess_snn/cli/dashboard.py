@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from chess_snn.campaign.store.extensions import campaign_length
+from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.viewing.events import (
     StageProgress,
     WorkerProgress,

@@ -15,7 +15,7 @@ from chess_snn.campaign.machine.cost import (
     predict_campaign,
     predict_receipt,
 )
-from chess_snn.campaign.store.extensions import S_PER_HOUR
+from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.cli.console import console, print_message, table_of, work_bar
 from chess_snn.cli.options import ConfigOption, PresetOption, SetOption
 from chess_snn.errors import CampaignError

@@ -13,7 +13,7 @@ from chess_snn.campaign.backup import open_store
 from chess_snn.campaign.backup import restore as restore_campaign
 from chess_snn.campaign.configuration.pace import StorageSettings
 from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
-from chess_snn.campaign.integrity.repair import Repair, repair_campaign
+from chess_snn.campaign.integrity.rebuild import Repair, repair_campaign
 from chess_snn.campaign.integrity.verify import (
     DAMAGE,
     STATE_WORDS,

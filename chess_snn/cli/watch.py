@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live as LivePicture
 from rich.text import Text
 
-from chess_snn.campaign.store.extensions import campaign_length
+from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.viewing.events import Event, Listener, StageProgress, WorkersProgress
 from chess_snn.campaign.viewing.lines import (
     NowAndThen,

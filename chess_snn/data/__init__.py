@@ -13,6 +13,7 @@ from chess_snn.data.commit import (
     copy_folder,
     link_folder,
     staged_folder,
+    utc_now,
 )
 from chess_snn.data.files import (
     create_text,
@@ -23,7 +24,7 @@ from chess_snn.data.files import (
     write_parts,
     write_text,
 )
-from chess_snn.data.formats import StoredFormat, is_own_digest, with_digest
+from chess_snn.data.formats import StoredFormat, is_own_digest, json_digest, with_digest
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -59,6 +60,7 @@ __all__ = [
     "create_text",
     "is_committed",
     "is_own_digest",
+    "json_digest",
     "link_folder",
     "play_actions",
     "read_folder",
@@ -71,6 +73,7 @@ __all__ = [
     "staged_folder",
     "state_rows",
     "sweep_temporaries",
+    "utc_now",
     "verify_files",
     "verify_folder",
     "with_digest",

@@ -74,7 +74,7 @@ class StagedFolder:
         Raises:
             CorruptDataError: the target exists, and not as a committed folder.
         """
-        manifest = Manifest(kind, _now(), meta, _sync_tree(self.path))
+        manifest = Manifest(kind, utc_now(), meta, _sync_tree(self.path))
         failpoint(f"{kind}.staged")
         write_synced(self.path / MANIFEST_NAME, [manifest.to_text().encode()])
         sync_folder(self.path)
@@ -166,7 +166,7 @@ def commit_archive(target: Path, files: Mapping[str, bytes], kind: str, meta: Js
         ValueError: there are too many bytes, or ``meta`` is too long.
     """
     zipped = archive.pack(files)
-    manifest = Manifest(kind, _now(), meta, {ARCHIVE_NAME: describe_bytes(zipped)})
+    manifest = Manifest(kind, utc_now(), meta, {ARCHIVE_NAME: describe_bytes(zipped)})
     sealed = archive.with_comment(zipped, manifest.to_text().encode())
     with staged_file(target) as stage:
         with stage.open("xb") as file:
@@ -194,7 +194,8 @@ def _sync(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _now() -> str:
+def utc_now() -> str:
+    """The time now as files keep it: ISO 8601, UTC, in seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

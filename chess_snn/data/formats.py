@@ -23,6 +23,11 @@ Upgrade = Callable[[Json], Json]
 """Makes of a body what the next version would have written in its place."""
 
 
+def json_digest(value: object) -> str:
+    """SHA-256, in hex, of ``value`` as JSON; key order does not matter."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
 def digest_of(body: Json) -> str:
     """SHA-256, in hex, of everything in ``body`` but its digest; key order does not matter."""
     rest = {name: value for name, value in body.items() if name != DIGEST}

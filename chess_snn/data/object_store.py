@@ -10,12 +10,11 @@ import os
 import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from chess_snn.data.commit import commit_copy, copy_folder
+from chess_snn.data.commit import commit_copy, copy_folder, utc_now
 from chess_snn.data.manifest import (
     MANIFEST_NAME,
     Manifest,
@@ -51,7 +50,7 @@ class ObjectStore:
         """
         writer = {
             "host": socket.gethostname(), "pid": os.getpid(),
-            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "since": utc_now(),
         }
         self.bucket.put(_WRITER, json.dumps(writer).encode())
         listed = self.bucket.names(_WRITER_FOLDER)
@@ -89,7 +88,7 @@ class ObjectStore:
             StorageError: as :meth:`put_folder`.
         """
         described = {path: describe_bytes(content) for path, content in files.items()}
-        created = datetime.now(UTC).isoformat(timespec="seconds")
+        created = utc_now()
         manifest = Manifest(kind, created, {}, described)
         return self._commit(name, {MANIFEST_NAME: manifest.to_text().encode(), **files})
 

@@ -11,13 +11,13 @@ from chess_snn.campaign import campaign_lock, read_receipts
 from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.preflight import check_settings
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
-from chess_snn.campaign.store.extensions import campaign_length
 from chess_snn.campaign.store.plans import (
     CampaignClock,
     ProgressPlan,
     begin_iteration,
+    campaign_length,
     next_plan,
     read_plan,
     read_plans,

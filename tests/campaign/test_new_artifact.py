@@ -11,12 +11,10 @@ from written_docs import artifact_table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.artifacts import table
-from chess_snn.campaign.artifacts.artifact import Artifact, Codec, Contents, Input, Whole
-from chess_snn.campaign.artifacts.checks import UNKNOWN_CODEC
+from chess_snn.campaign.artifacts.artifact import Artifact, Contents, Input, Whole
 from chess_snn.campaign.backup import Backup, restore
 from chess_snn.campaign.integrity.gc import dispose, find_disposable, sorts, sweep_leftovers
-from chess_snn.campaign.integrity.rebuild import Rebuilder
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import Rebuilder, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import read_notes, read_removals
 from chess_snn.campaign.store.plans import read_plan
@@ -60,8 +58,8 @@ def old_digests(folder: CampaignFolder) -> Iterator[tuple[Path, str]]:
 
 
 DIGEST = Artifact(
-    "digest", "digests/iter-{iteration:06d}", Codec(check_digest, is_folder=True),
-    "the digest of iteration {iteration}", expected=expected_digests,
+    "digest", "digests/iter-{iteration:06d}", check_digest,
+    "the digest of iteration {iteration}", is_folder=True, expected=expected_digests,
     inputs=lambda folder, iteration: [Input(folder.plan(iteration))], make=make_digest,
     after_repair="made again from the plan", sort="digests", disposable=old_digests,
     kept="the newest",
@@ -220,5 +218,5 @@ def test_other_paths_have_none(name: str) -> None:
 
 
 def test_kinds_without_a_check_are_not_counted() -> None:
-    unchecked = {artifact.name for artifact in table.ARTIFACTS if artifact.codec is UNKNOWN_CODEC}
+    unchecked = {artifact.name for artifact in table.ARTIFACTS if artifact.check is None}
     assert unchecked.isdisjoint(table.kinds())

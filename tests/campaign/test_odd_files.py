@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,7 @@ from small_campaigns import finish, idle_rebuilder, make_campaign
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.integrity.rebuild import MOST_READINGS
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import MOST_READINGS, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import (
     Removed,
@@ -21,9 +20,10 @@ from chess_snn.campaign.store.notes import (
     read_removals,
     write_note,
 )
-from chess_snn.campaign.store.plans import read_plan, write_plan
+from chess_snn.campaign.store.plans import Extension, ProgressPlan, read_plan, write_plan
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json
-from chess_snn.errors import BeyondRepairError, CorruptDataError, DamagedFolderError
+from chess_snn.errors import BeyondRepairError, ConfigError, CorruptDataError, DamagedFolderError
 from chess_snn.games import get_game
 from chess_snn.training import load_trainer
 
@@ -183,3 +183,32 @@ def test_many_who_met_what_was_rebuilt_since_just_try_again(tmp_path: Path) -> N
     for _ in range(2 * MOST_READINGS):
         rebuilder.rebuild(DamagedFolderError("other bytes", folder.shard(0, 1)))
     assert told == []
+
+
+@pytest.mark.parametrize(("change", "fault"), [
+    ({"surplus": 1}, "^surplus: unknown$"),
+    ({"length": {"iterations": 3, "hours": 0.0, "surplus": 1}}, r"^length\.surplus: unknown$"),
+    ({"length": {"hours": 0.0}}, r"^length\.iterations: "),
+    ({"progress": 1}, None),  # a whole number is a number
+    ({"progress": "1"}, "^progress: "),
+])
+def test_a_field_that_a_record_may_not_have_is_named(
+    change: dict[str, object], fault: str | None
+) -> None:
+    body = {"length": {"iterations": 3, "hours": 0.0}, "progress": 0.5, "created": "now"} | change
+    if fault is None:
+        from_json(Extension, body)
+        return
+    with pytest.raises(ValueError, match=fault):
+        from_json(Extension, body)
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("iteration", -1), ("progress_first", 1.5), ("progress_last", 0.1), ("elapsed_s", -1.0),
+    ("num_shards", 0),
+])
+def test_a_plan_out_of_bounds_is_damaged(stored: CampaignFolder, field: str, value: float) -> None:
+    body = asdict(read_plan(stored, 1)) | {"progress_first": 0.5, "progress_last": 0.6}
+    from_json(ProgressPlan, body)
+    with pytest.raises((ValueError, ConfigError), match=field):
+        from_json(ProgressPlan, body | {field: value})

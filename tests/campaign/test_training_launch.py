@@ -17,8 +17,8 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import (
     generation_training,
     run_training,
-    train_as_configured,
     train_first_as_configured,
+    train_here,
 )
 from chess_snn.campaign.stages import step_losses, train_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
@@ -58,9 +58,8 @@ def played(new_folder):
 def test_two_ranks_train_the_generation_that_one_process_does(played):
     folder = played("execution.training_ranks=2", "training.presentations=1")
     heard = []
-    by_ranks = train_as_configured(
-        folder.path, 0, num_threads=2, on_progress=lambda *done: heard.append(done)
-    )
+    training = generation_training(folder.path, 0)
+    by_ranks = train_here(training, num_threads=2, on_progress=lambda *done: heard.append(done))
     target = folder.checkpoint(1)
     assert heard[-1][0] == heard[-1][1] == by_ranks.metrics["steps"] > 1
     meta = read_manifest(target).meta

@@ -12,7 +12,7 @@ from stored_files import copy_campaign
 from stored_shards import damage as damage_file
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipt, write_receipt
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import Findings, verify_campaign
 from chess_snn.campaign.store.notes import (
     Removed,

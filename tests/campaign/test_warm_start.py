@@ -14,7 +14,7 @@ from supervised_steps import supervised_progress
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.preflight import check_before_run
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation

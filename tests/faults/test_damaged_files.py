@@ -16,8 +16,7 @@ from small_campaigns import stage_rebuilder
 from stored_shards import as_folder, forge_files
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.integrity.rebuild import missing_generations
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import missing_generations, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, train_generation, window_shards
 from chess_snn.campaign.stages.networks import evaluator_of

@@ -7,7 +7,7 @@ import pytest
 from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipt
-from chess_snn.campaign.integrity.repair import repair_campaign
+from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions

@@ -5,7 +5,7 @@ repair, rebuilding, ``gc``, backups, forks, and workers that fetch inputs.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,19 +40,8 @@ class Fault:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """How an artifact is stored and read."""
-
-    check: Callable[[CampaignFolder, Path], Whole] | None
-    """Reads one; raises a CorruptDataError if it is not what was committed. None: nothing is known
-    of its content."""
-    is_folder: bool = False
-    """A committed folder with a manifest; otherwise a single file."""
-    audit: (
-        Callable[[CampaignFolder, Sequence[Path], int], Iterator[tuple[int, Whole | Fault]]] | None
-    ) = None
-    """Checks many more thoroughly, in that many processes; yields their numbers in any order."""
+Check = Callable[[CampaignFolder, Path], Whole]
+"""Reads an artifact; raises a CorruptDataError if it is not what was committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +57,6 @@ def _nothing(*_: Any) -> Iterable[Any]:
     return ()
 
 
-def _always(_: CampaignFolder) -> bool:
-    return True
-
-
-def _same(*arguments: Any) -> Key:
-    return arguments
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Artifact:
     """One row of the table."""
@@ -84,17 +65,22 @@ class Artifact:
     pattern: str
     """Path in the campaign: ``games/iter-{iteration:06d}/shard-{shard:04d}``. Of several rows whose
     pattern fits a path, the first one has it."""
-    codec: Codec
+    check: Check | None
+    """None: no program reads its content again."""
     label: str = ""
     """For people, with the fields of the pattern; by default the path."""
     kind: str = ""
     """Verify counts it as this; by default its name."""
+    is_folder: bool = False
+    """A committed folder or Zip file with a manifest; otherwise a single file."""
+    audit: Callable[[CampaignFolder, Sequence[Path], int], Iterable[Whole | Fault]] | None = None
+    """Checks many more thoroughly, in that many processes; the outcomes in their order."""
 
     expected: Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]] = _nothing
     """Paths that must exist, each with what a receipt says of it or None."""
     differences: Callable[[Any, Any], Iterable[str]] = _nothing
     """How the content of one differs from what a receipt says of it."""
-    is_used: Callable[[CampaignFolder], bool] = _always
+    is_used: Callable[[CampaignFolder], bool] = lambda _: True
     """Whether artifacts of this kind are still read; verify leaves others out."""
 
     inputs: Callable[..., Iterable[Input]] | None = None
@@ -106,7 +92,7 @@ class Artifact:
     make: Callable[..., Any] | None = None
     """Makes and commits it, or finds it committed, and returns facts; called with the campaign's
     path and the key, or with other arguments if there is a :attr:`key_of`."""
-    key_of: Callable[..., Key] = _same
+    key_of: Callable[..., Key] = lambda *arguments: arguments
     """The key of what :attr:`make` makes, from its arguments."""
     is_optional: bool = False
     """Whether the campaign continues without one that cannot be rebuilt."""

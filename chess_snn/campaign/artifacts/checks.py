@@ -8,21 +8,18 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from chess_snn.campaign.artifacts.artifact import Codec, Contents, Fault, Key, Whole
+from chess_snn.campaign.artifacts.artifact import Check, Contents, Fault, Key, Whole
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.store.extensions import EXTENSIONS
 from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
-from chess_snn.campaign.store.notes import NOTES, REMOVALS
-from chess_snn.campaign.store.plans import ProgressPlan, read_plan, write_plan
+from chess_snn.campaign.store.plans import ProgressPlan, write_plan
 from chess_snn.campaign.store.receipts import Receipt, ShardFacts, TrainingFacts, read_receipt
-from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import champion_match, event_of
-from chess_snn.campaign.strength.reports import read_report
 from chess_snn.data import Manifest, read_shard
-from chess_snn.data.audit import ShardAudit, audit_shards
+from chess_snn.data.audit import ShardAudit
+from chess_snn.data.audit import audit_shards as audit_batch
 from chess_snn.errors import CorruptDataError
-from chess_snn.evaluation.match_files import match_fault, read_match_body
+from chess_snn.evaluation.match_files import match_fault
 from chess_snn.evaluation.match_result import DETAILS
 from chess_snn.games import get_game
 from chess_snn.process_pool import process_pool
@@ -43,23 +40,34 @@ _ALONE: Final = 8 * _BATCH
 """Fewer shards are checked before a helping process has started."""
 
 
-def _check_shard(_: CampaignFolder, path: Path) -> Whole:
+def check_record(read: Callable[[Path], Any]) -> Check:
+    """A check that only calls ``read``."""
+    return lambda _, path: Whole(read(path))
+
+
+def check_of_iteration(read: Callable[[CampaignFolder, int], Any]) -> Check:
+    """A check that calls ``read`` with the folder and the iteration: 12 of ``iter-000012.json``."""
+    return lambda folder, path: Whole(read(folder, int(path.stem.rpartition("-")[2])))
+
+
+def check_shard(_: CampaignFolder, path: Path) -> Whole:
+    """Check digests and ranges of a shard."""
     return Whole(read_shard(path)[1])
 
 
-def _audit_shards(
+def audit_shards(
     folder: CampaignFolder, paths: Sequence[Path], num_workers: int
-) -> Iterator[tuple[int, Whole | Fault]]:
-    """Check digests and ranges of shards, and replay every game; outcomes by their numbers."""
-    for number, audit in enumerate(_audits(folder.config.campaign.game, paths, num_workers)):
+) -> Iterator[Whole | Fault]:
+    """Check digests and ranges of shards, and replay every game."""
+    for audit in _audits(folder.config.campaign.game, paths, num_workers):
         if audit.verdict == "whole":
-            yield number, Whole(audit, audit.num_bytes, audit.num_games, audit.num_positions)
+            yield Whole(audit, audit.num_bytes, audit.num_games, audit.num_positions)
         else:
-            yield number, Fault(audit.verdict, audit.fault)
+            yield Fault(audit.verdict, audit.fault)
 
 
 def _audits(name: str, paths: Sequence[Path], num_workers: int) -> Iterator[ShardAudit]:
-    audit = partial(audit_shards, get_game(name))
+    audit = partial(audit_batch, get_game(name))
     batches = [list(paths[first : first + _BATCH]) for first in range(0, len(paths), _BATCH)]
     if len(paths) <= _ALONE or num_workers == 1:
         yield from chain.from_iterable(map(audit, batches))
@@ -68,38 +76,20 @@ def _audits(name: str, paths: Sequence[Path], num_workers: int) -> Iterator[Shar
         yield from chain.from_iterable(pool.map(audit, batches))
 
 
-def _check_checkpoint(_: CampaignFolder, path: Path) -> Whole:
+def check_generation(_: CampaignFolder, path: Path) -> Whole:
+    """Check the digests of a checkpoint."""
     manifest = check_checkpoint(path)
     return Whole(manifest, manifest.num_bytes)
 
 
-def _check_match(folder: CampaignFolder, path: Path) -> Whole:
+def check_match(folder: CampaignFolder, path: Path) -> Whole:
+    """Check a match, and that its games and its figures agree."""
     game = game_of(folder)
     result, body = read_match(game.spec, path)
     if fault := match_fault(game, result, body):
         raise CorruptDataError(f"{path}: {fault}")
     summary = {name: value for name, value in body.items() if name not in DETAILS}
     return Whole(summary, num_match_games=result.num_games)
-
-
-def _number(path: Path) -> int:
-    """Of ``iter-000012.json``."""
-    return int(path.stem.rpartition("-")[2])
-
-
-SHARD_CODEC: Final = Codec(_check_shard, is_folder=True, audit=_audit_shards)
-CHECKPOINT_CODEC: Final = Codec(_check_checkpoint, is_folder=True)
-RECEIPT_CODEC: Final = Codec(lambda folder, path: Whole(read_receipt(folder, _number(path))))
-PLAN_CODEC: Final = Codec(lambda folder, path: Whole(read_plan(folder, _number(path))))
-MATCH_CODEC: Final = Codec(_check_match)
-MATCH_PART_CODEC: Final = Codec(lambda _, path: Whole(bool(read_match_body(path))))
-REPORT_CODEC: Final = Codec(lambda _, path: Whole(read_report(path)))
-HAND_PROMOTION_CODEC: Final = Codec(lambda _, path: Whole(HAND_PROMOTIONS.read(path)))
-EXTENSION_CODEC: Final = Codec(lambda _, path: Whole(EXTENSIONS.read(path)))
-NOTE_CODEC: Final = Codec(lambda _, path: Whole(NOTES.read(path)))
-REMOVAL_CODEC: Final = Codec(lambda _, path: Whole(REMOVALS.read(path)))
-UNKNOWN_CODEC: Final = Codec(None)
-"""Of files whose content no program reads again."""
 
 
 def expected_receipts(folder: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:

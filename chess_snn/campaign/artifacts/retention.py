@@ -10,19 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.store.folder import (
-    CHECKPOINT,
-    PART_MARK,
-    CampaignFolder,
-)
+from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import past_champions
-from chess_snn.campaign.strength.matches import (
-    earlier_generation,
-    final_matches,
-    is_finished,
-)
+from chess_snn.campaign.strength.matches import earlier_generation, final_matches, is_finished
 from chess_snn.data import is_committed
 from chess_snn.data.window import INHERITED
 
@@ -78,7 +70,7 @@ def first_iteration_needed(folder: CampaignFolder) -> int:
 def disposable_checkpoints(folder: CampaignFolder) -> Disposable:
     """Generations that nothing needs."""
     needed = generations_needed(folder)
-    for generation in _generations_there(folder):
+    for generation in folder.generations():
         if generation not in needed:
             yield (
                 folder.checkpoint(generation),
@@ -86,13 +78,11 @@ def disposable_checkpoints(folder: CampaignFolder) -> Disposable:
             )
 
 
-def generations_needed(folder: CampaignFolder) -> dict[int, str]:
-    """By generation, why its checkpoint stays."""
+def generations_needed(folder: CampaignFolder) -> set[int]:
+    """Generations whose checkpoint stays."""
     receipts = read_receipts(folder)
-    needed = {0: "the first one"}
     newest = len(receipts)
-    needed |= dict.fromkeys(past_champions(folder), "a champion")
-    needed |= dict.fromkeys(_in_last_matches(folder, receipts), "in the last matches")
+    needed = {0, newest, *past_champions(folder), *_in_last_matches(folder, receipts)}
     if not is_finished(folder):
         # An earlier generation plays the new ones. The next candidate, whose iteration may be
         # unfinished while the one after it has begun, goes back furthest.
@@ -100,17 +90,8 @@ def generations_needed(folder: CampaignFolder) -> dict[int, str]:
         by_time = folder.config.campaign.hours > 0
         oldest = [earlier_generation(plans, by_time=by_time)] if plans else []
         first = min([newest - 1, *oldest])
-        there = _generations_there(folder)
-        needed |= {g: "needed to resume" for g in there if g >= first}
-    needed[newest] = "the newest"
+        needed |= {generation for generation in folder.generations() if generation >= first}
     return needed
-
-
-def _generations_there(folder: CampaignFolder) -> list[int]:
-    """Whole or not."""
-    names = (path.name for path in (folder.path / CHECKPOINT).parent.glob(f"{_GENERATION}*"))
-    found = (_generation(name) for name in names)
-    return sorted(generation for generation in found if generation is not None)
 
 
 def _in_last_matches(folder: CampaignFolder, receipts: Sequence[Receipt]) -> set[int]:
@@ -129,7 +110,7 @@ def _in_last_matches(folder: CampaignFolder, receipts: Sequence[Receipt]) -> set
 
 
 def _generation(name: str) -> int | None:
-    """Of a player such as ``gen-000012@64``, or of a folder; None of any other name."""
+    """Of a player such as ``gen-000012@64``; None of any other."""
     number = name.partition("@")[0].removeprefix(_GENERATION)
     return int(number) if name.startswith(_GENERATION) and number.isdecimal() else None
 

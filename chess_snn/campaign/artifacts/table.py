@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from chess_snn.campaign.artifacts import checks, retention
-from chess_snn.campaign.artifacts.artifact import Artifact, Input, Key, Stored
+from chess_snn.campaign.artifacts.artifact import Artifact, Input, Stored
 from chess_snn.campaign.stages import (
     play_shard,
     prepare_first_generation,
@@ -20,7 +20,10 @@ from chess_snn.campaign.stages.self_play import shard_values
 from chess_snn.campaign.stages.training import training_values
 from chess_snn.campaign.store import folder as paths
 from chess_snn.campaign.store.folder import CampaignFolder, file_name
-from chess_snn.campaign.store.notes import is_removed
+from chess_snn.campaign.store.notes import NOTES, REMOVALS, is_removed
+from chess_snn.campaign.store.plans import EXTENSIONS, read_plan
+from chess_snn.campaign.store.receipts import read_receipt
+from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
 from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
 from chess_snn.campaign.strength.matches import (
     CONVERSION,
@@ -28,14 +31,15 @@ from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
     play_match_part,
 )
-from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion
+from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion, read_report
 from chess_snn.errors import BeyondRepairError, RemovedError
+from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.training import WEIGHTS
 
 
 def _shard_inputs(folder: CampaignFolder, iteration: int, shard: int) -> Iterator[Input]:
     """A network's weights, and earlier games to restart from."""
-    yield _weights(folder, iteration)
+    yield from _weights(folder, iteration)
     for name in shard_values(folder, iteration, shard).earlier:
         yield Input(folder.path / name)
 
@@ -58,21 +62,10 @@ def _checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Inpu
     yield from map(Input, window_shards(folder, iteration))
 
 
-def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, part: int) -> Iterator[Input]:
+def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, _: int) -> list[Input]:
     """The weights of the networks that play."""
-    del part
     networks = {player for player in (match.generation, match.opponent) if isinstance(player, int)}
-    return (_weights(folder, generation) for generation in sorted(networks))
-
-
-def _match_part_key(match: ScheduledMatch, part: int) -> Key:
-    """Of the part's path."""
-    return match.event, file_name(match.name), part
-
-
-def _report_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
-    """Of a conversion report or a ladder test: the network's weights."""
-    yield _weights(folder, generation)
+    return _weights(folder, *sorted(networks))
 
 
 def _make_checkpoint(directory: Path, generation: int) -> Any:
@@ -92,44 +85,46 @@ def _refuse_inherited_shard(directory: Path, origin: str, shard: int) -> None:
     )
 
 
-def _weights(folder: CampaignFolder, generation: int) -> Input:
-    """The network without its optimiser: a third of a checkpoint."""
-    return Input(folder.checkpoint(generation), (WEIGHTS,))
+def _weights(folder: CampaignFolder, *generations: int) -> list[Input]:
+    """Networks without their optimisers: a third of a checkpoint."""
+    return [Input(folder.checkpoint(generation), (WEIGHTS,)) for generation in generations]
 
 
 _REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
 _GENERATION_EVENT: Final = "matches/gen-{generation:06d}"
 
 RECEIPT: Final = Artifact(
-    "receipt", paths.RECEIPT, checks.RECEIPT_CODEC, expected=checks.expected_receipts,
-    after_repair="resume finishes the iteration again", resume_inputs=checks.needed_to_finish,
-    is_forked=True,
+    "receipt", paths.RECEIPT, checks.check_of_iteration(read_receipt),
+    expected=checks.expected_receipts, after_repair="resume finishes the iteration again",
+    resume_inputs=checks.needed_to_finish, is_forked=True,
 )
 PLAN: Final = Artifact(
-    "plan", paths.PLAN, checks.PLAN_CODEC, expected=checks.expected_plans,
+    "plan", paths.PLAN, checks.check_of_iteration(read_plan), expected=checks.expected_plans,
     differences=checks.plan_differences, after_repair="resume makes another one",
     restore=checks.restore_plan, is_forked=True,
 )
 SHARD: Final = Artifact(
-    "shard", paths.SHARD, checks.SHARD_CODEC, "shard {shard} of iteration {iteration}",
-    expected=checks.expected_shards, differences=checks.shard_differences,
-    inputs=_shard_inputs, values=shard_values, make=play_shard, is_optional=True,
+    "shard", paths.SHARD, checks.check_shard, "shard {shard} of iteration {iteration}",
+    is_folder=True, audit=checks.audit_shards, expected=checks.expected_shards,
+    differences=checks.shard_differences, inputs=_shard_inputs, values=shard_values,
+    make=play_shard, is_optional=True,
     after_repair="played again when a window needs it, or dropped where that is not possible",
     sort="games", disposable=retention.disposable_shards,
     kept="future windows of training, the newest window, the two newest iterations",
     is_forked=True,
 )
 INHERITED_SHARD: Final = Artifact(
-    "inherited shard", paths.INHERITED_SHARD, checks.SHARD_CODEC,
-    "shard {shard} of {origin}, played by another campaign", "shard",
-    expected=checks.expected_inherited_shards, make=_refuse_inherited_shard,
-    is_optional=True, after_repair="copied again from the campaign that played it, or dropped",
+    "inherited shard", paths.INHERITED_SHARD, checks.check_shard,
+    "shard {shard} of {origin}, played by another campaign", "shard", is_folder=True,
+    audit=checks.audit_shards, expected=checks.expected_inherited_shards,
+    make=_refuse_inherited_shard, is_optional=True,
+    after_repair="copied again from the campaign that played it, or dropped",
     sort="games", disposable=retention.disposable_inherited_shards,
     kept="future windows of training, the newest window", is_forked=True,
 )
 CHECKPOINT: Final = Artifact(
-    "checkpoint", paths.CHECKPOINT, checks.CHECKPOINT_CODEC, "generation {generation}",
-    expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
+    "checkpoint", paths.CHECKPOINT, checks.check_generation, "generation {generation}",
+    is_folder=True, expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
     inputs=_checkpoint_inputs,
     values=lambda folder, generation: training_values(folder, generation - 1),
     make=_make_checkpoint,
@@ -140,51 +135,52 @@ CHECKPOINT: Final = Artifact(
     is_forked=True,
 )
 STEP_CHECKPOINT: Final = Artifact(
-    "pretraining checkpoint", paths.STEP_CHECKPOINT, checks.CHECKPOINT_CODEC,
-    "the pretraining checkpoint at step {step:,}", "checkpoint",
+    "pretraining checkpoint", paths.STEP_CHECKPOINT, checks.check_generation,
+    "the pretraining checkpoint at step {step:,}", "checkpoint", is_folder=True,
     is_used=retention.is_pretraining,
     after_repair="training continues from the one before, or from the beginning",
     sort="leftovers", disposable=retention.disposable_steps, kept="until generation 0 is there",
     is_backed_up=False,
 )
 CONVERSION_REPORT: Final = Artifact(
-    "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.REPORT_CODEC,
+    "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.check_record(read_report),
     kind="match", expected=checks.expected_reports(CONVERSION, lambda receipt: receipt.conversion),
-    differences=checks.match_differences, inputs=_report_inputs,
+    differences=checks.match_differences, inputs=_weights,
     values=conversion_simulations, make=play_conversion,
     after_repair=_REPLAYED, is_forked=True,
 )
 LADDER_TEST_REPORT: Final = Artifact(
-    "ladder test report", f"{_GENERATION_EVENT}/{LADDER_TEST}.json", checks.REPORT_CODEC,
-    kind="match",
+    "ladder test report", f"{_GENERATION_EVENT}/{LADDER_TEST}.json",
+    checks.check_record(read_report), kind="match",
     expected=checks.expected_reports(LADDER_TEST, lambda receipt: receipt.ladder_test),
     differences=checks.match_differences,
-    inputs=_report_inputs, values=ladder_start, make=play_ladder_test,
+    inputs=_weights, values=ladder_start, make=play_ladder_test,
     after_repair=_REPLAYED, is_forked=True,
 )
 MATCH_PART: Final = Artifact(
-    "match part", paths.MATCH_PART, checks.MATCH_PART_CODEC, kind="match",
-    inputs=_match_part_inputs, make=play_match_part, key_of=_match_part_key,
+    "match part", paths.MATCH_PART, checks.check_record(read_match_body), kind="match",
+    inputs=_match_part_inputs, make=play_match_part,
+    key_of=lambda match, part: (match.event, file_name(match.name), part),
     after_repair=_REPLAYED, sort="leftovers", disposable=retention.disposable_match_parts,
     kept="until the match is complete", is_backed_up=False,
 )
 MATCH: Final = Artifact(
-    "match", paths.MATCH, checks.MATCH_CODEC, expected=checks.expected_matches,
+    "match", paths.MATCH, checks.check_match, expected=checks.expected_matches,
     differences=checks.match_differences, after_repair=_REPLAYED, is_forked=True,
 )
 HAND_PROMOTION: Final = Artifact(
-    "hand promotion", paths.HAND_PROMOTION, checks.HAND_PROMOTION_CODEC, kind="promotion",
-    expected=checks.without_gaps("hand promotion", paths.HAND_PROMOTION),
+    "hand promotion", paths.HAND_PROMOTION, checks.check_record(HAND_PROMOTIONS.read),
+    kind="promotion", expected=checks.without_gaps("hand promotion", paths.HAND_PROMOTION),
 )
 EXTENSION: Final = Artifact(
-    "extension", paths.EXTENSION, checks.EXTENSION_CODEC,
+    "extension", paths.EXTENSION, checks.check_record(EXTENSIONS.read),
     expected=checks.without_gaps("extension", paths.EXTENSION),
 )
-COMPARISON: Final = Artifact("comparison", paths.COMPARISON, checks.UNKNOWN_CODEC)
-NOTE: Final = Artifact("quarantine note", paths.NOTE, checks.NOTE_CODEC, kind="note")
-REMOVAL: Final = Artifact("removal", paths.REMOVAL, checks.REMOVAL_CODEC, kind="note")
+COMPARISON: Final = Artifact("comparison", paths.COMPARISON, None)
+NOTE: Final = Artifact("quarantine note", paths.NOTE, checks.check_record(NOTES.read), kind="note")
+REMOVAL: Final = Artifact("removal", paths.REMOVAL, checks.check_record(REMOVALS.read), kind="note")
 QUARANTINED: Final = Artifact(
-    "quarantined", paths.QUARANTINED, checks.UNKNOWN_CODEC, sort="quarantine",
+    "quarantined", paths.QUARANTINED, None, sort="quarantine",
     disposable=retention.disposable_quarantined, kept="nothing", is_backed_up=False,
 )
 
@@ -226,11 +222,11 @@ def top_folders() -> tuple[str, ...]:
 def backed_up(*, is_folder: bool) -> Iterator[Artifact]:
     """Kinds that a backup has: committed folders, or single files."""
     for artifact in ARTIFACTS:
-        if artifact.is_backed_up and artifact.codec.is_folder is is_folder:
+        if artifact.is_backed_up and artifact.is_folder is is_folder:
             yield artifact
 
 
 def kinds() -> tuple[str, ...]:
     """What verify counts."""
-    checked = (artifact for artifact in ARTIFACTS if artifact.codec.check is not None)
+    checked = (artifact for artifact in ARTIFACTS if artifact.check is not None)
     return tuple(dict.fromkeys(artifact.counted_as for artifact in checked))

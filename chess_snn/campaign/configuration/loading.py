@@ -4,8 +4,6 @@ Later sources win: defaults, preset, file, single settings. Nothing unknown is i
 """
 
 import ast
-import hashlib
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.data import json_digest
 from chess_snn.errors import ConfigError
 from chess_snn.settings import setting_fields
 from chess_snn.types import Json
@@ -83,11 +82,10 @@ def build_config(values: Mapping[str, Any]) -> CampaignConfig:
 
     Raises as :func:`load_config`.
     """
-    return _build(_without_removed(values))
+    return _build(_of_present_version(values))
 
 
 def _build(values: Mapping[str, Any]) -> CampaignConfig:
-    values = _with_present_names(values)
     owners = {name: field.annotation for name, field in setting_fields(CampaignConfig).items()}
     groups = {}
     try:
@@ -99,14 +97,6 @@ def _build(values: Mapping[str, Any]) -> CampaignConfig:
         return CampaignConfig(**groups)
     except RecursionError as error:
         raise ConfigError("a setting is nested deeper than any setting is") from error
-
-
-def _without_removed(values: Mapping[str, Any]) -> Json:
-    return {
-        name: {key: value for key, value in group.items() if key not in _REMOVED.get(name, ())}
-        if isinstance(group, Mapping) else group
-        for name, group in values.items()
-    }
 
 
 def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
@@ -174,8 +164,7 @@ def config_digest(config: CampaignConfig) -> str:
     """12 hex digits of the settings that results depend on: the same ones have the same."""
     values = config_values(config)
     decisive = {name: group for name, group in values.items() if name not in PACE_GROUPS}
-    canonical = json.dumps(decisive, sort_keys=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return json_digest(decisive)[:_DIGEST_LENGTH]
 
 
 def format_toml(values: Mapping[str, Any]) -> str:
@@ -224,7 +213,7 @@ def _read_file(path: Path) -> Json:
     # A campaign's own campaign.toml can be used as a configuration for the next one.
     for table in ("identity", "origin"):
         values.pop(table, None)
-    return _with_present_names(_without_removed(values))
+    return _of_present_version(values)
 
 
 def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
@@ -276,13 +265,15 @@ def _merge(onto: Json, values: Mapping[str, Any]) -> None:
             onto[key] = dict(value) if isinstance(value, Mapping) else value
 
 
-def _with_present_names(values: Mapping[str, Any]) -> Json:
-    """``values`` with renamed settings under their present names, which win over old ones."""
+def _of_present_version(values: Mapping[str, Any]) -> Json:
+    """``values`` without removed settings, and with renamed ones under their present names."""
     present: Json = dict(values)
-    for old, new in _RENAMED.items():
-        group, _, name = old.partition(".")
-        found = present.get(group)
-        if isinstance(found, Mapping) and name in found:
-            rest = {key: value for key, value in found.items() if key != name}
-            present[group] = {new.partition(".")[2]: found[name]} | rest
+    for name, group in values.items():
+        if isinstance(group, Mapping):
+            kept = {key: group[key] for key in group if key not in _REMOVED.get(name, ())}
+            renamed = {
+                _RENAMED[f"{name}.{key}"].partition(".")[2]: kept.pop(key)
+                for key in tuple(kept) if f"{name}.{key}" in _RENAMED
+            }
+            present[name] = renamed | kept  # present names win
     return present

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -93,10 +94,8 @@ def dispose(
 def _removed(folder: CampaignFolder, entry: Disposable) -> Removed:
     created = None
     if is_committed(entry.path):
-        try:
+        with suppress(CorruptDataError):  # it goes all the same
             created = read_manifest(entry.path).created
-        except CorruptDataError:
-            created = None  # it goes all the same
     return Removed(folder.name_of(entry.path), entry.num_bytes, created)
 
 

@@ -77,7 +77,7 @@ def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
     froze them in ``campaign.toml`` alone.
     """
     generations = [
-        path for path in sorted(folder.checkpoint(0).parent.glob("gen-*"))
+        path for path in map(folder.checkpoint, folder.generations())
         # Those of the campaign that this one is a fork of were made under its settings.
         if folder.origin is None or not folder.origin.is_forked(folder.name_of(path))
     ]

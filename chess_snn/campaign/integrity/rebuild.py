@@ -1,4 +1,4 @@
-"""Rebuild the corrupt artifacts of a running campaign from their inputs.
+"""Quarantine corrupt artifacts, and rebuild those of a running campaign from their inputs.
 
 A shard follows from the generation that played it, a generation from the one before and its window
 of shards, the first generation from the seed. So a corrupt artifact is quarantined, and making it
@@ -8,7 +8,8 @@ campaign ends until the user restores it. What came from another campaign is cop
 An artifact that nothing makes, such as a pretraining checkpoint, is only quarantined.
 
 Code that reads a corrupt folder gets a DamagedFolderError, calls :meth:`Rebuilder.rebuild`, and
-tries again.
+tries again. Of a stopped campaign, :func:`repair_campaign` quarantines what verify found, so that
+the rest can be continued.
 """
 
 import threading
@@ -21,7 +22,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from chess_snn.campaign.artifacts.artifact import Stored
-from chess_snn.campaign.artifacts.table import CHECKPOINT, stored_at
+from chess_snn.campaign.artifacts.table import CHECKPOINT, named, stored_at
+from chess_snn.campaign.integrity.verify import NOTE, Finding, Findings
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import is_removed, quarantine, write_note
 from chess_snn.campaign.store.origin import Origin
@@ -31,7 +33,6 @@ from chess_snn.data import link_folder, read_manifest, verify_folder
 from chess_snn.errors import (
     BeyondRepairError,
     CampaignError,
-    ChessSnnError,
     CorruptDataError,
     DamagedFolderError,
     RemovedError,
@@ -82,7 +83,7 @@ class Rebuilder:
             stored = None if error.folder is None else stored_at(self.folder, error.folder)
             if stored is None or not stored.artifact.after_repair:
                 raise error
-            if not is_whole(self.folder, stored):
+            if not _is_whole(self.folder, stored):
                 self._rebuild(stored, error)
                 return
         if times_before:  # else another thread had it rebuilt first
@@ -119,7 +120,10 @@ class Rebuilder:
         except (BeyondRepairError, RemovedError) as failure:
             if not artifact.is_optional:
                 raise
-            self._drop(stored, failure)
+            write_note(self.folder, path, "dropped", str(failure))
+            self.log(
+                f"DROPPED: {stored} cannot be rebuilt ({failure}); training continues without it"
+            )
         else:
             told = f"{stored} was rebuilt" + self._difference(stored)
             write_note(self.folder, path, "rebuilt", f"{error}; {told}")
@@ -170,11 +174,10 @@ class Rebuilder:
     def _copy_from_parent(self, stored: Stored) -> bool:
         """Copy what came from the campaign's parent; whether it did."""
         origin, path = self.folder.origin, stored.path(self.folder)
-        source = None if origin is None else origin.source_of(stored.name)
-        if origin is None or source is None:
+        if origin is None or (source := origin.source_of(stored.name)) is None:
             return False
         try:
-            check_parent(origin)
+            _check_parent(origin)
             verify_folder(source)
             link_folder(source, path)
         except (CampaignError, CorruptDataError) as error:
@@ -183,10 +186,6 @@ class Rebuilder:
                 f"again ({error}); restore {path} from a copy"
             ) from error
         return True
-
-    def _drop(self, stored: Stored, failure: ChessSnnError) -> None:
-        write_note(self.folder, stored.path(self.folder), "dropped", str(failure))
-        self.log(f"DROPPED: {stored} cannot be rebuilt ({failure}); training continues without it")
 
     def _difference(self, stored: Stored) -> str:
         """Whether a rebuilt generation has the weights that its receipt names."""
@@ -203,13 +202,9 @@ class Rebuilder:
         )
 
 
-def is_whole(folder: CampaignFolder, stored: Stored) -> bool:
-    """Whether it is there, and what was committed.
-
-    Raises:
-        UnknownVersionError: it has a version that this program does not read.
-    """
-    check = stored.artifact.codec.check
+def _is_whole(folder: CampaignFolder, stored: Stored) -> bool:
+    """Whether it is there, and what was committed; raises an UnknownVersionError."""
+    check = stored.artifact.check
     try:
         return check is not None and check(folder, stored.path(folder)) is not None
     except UnknownVersionError:
@@ -218,7 +213,7 @@ def is_whole(folder: CampaignFolder, stored: Stored) -> bool:
         return False
 
 
-def check_parent(origin: Origin) -> None:
+def _check_parent(origin: Origin) -> None:
     """Raise a CampaignError unless the parent's folder still has that campaign."""
     found = CampaignFolder.open(Path(origin.folder)).campaign_id
     if found != origin.campaign_id:
@@ -239,3 +234,67 @@ def missing_generations(folder: CampaignFolder) -> list[int]:
         generation for generation in wanted
         if generation is not None and not folder.checkpoint(generation).exists()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What was done about one corrupt artifact."""
+
+    path: str
+    """In the campaign, with ``/`` between parts."""
+    is_repaired: bool
+    """Whether this no longer keeps the campaign from being continued."""
+    text: str
+    """What was done and what follows; or what the user must do."""
+
+
+def repair_campaign(folder: CampaignFolder, findings: Findings) -> list[Repair]:
+    """Quarantine what ``findings`` call damaged; the caller holds the campaign's lock.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    damage = findings.damage
+    # A note that cannot be read may say why an artifact is not there.
+    are_notes_whole = all(finding.kind != NOTE for finding in damage)
+    return [
+        Repair(finding.path, *_repair(folder, finding, are_notes_whole)) for finding in damage
+    ]
+
+
+def _repair(folder: CampaignFolder, finding: Finding, are_notes_whole: bool) -> tuple[bool, str]:
+    """Whether the artifact of ``finding`` is repaired, and how."""
+    stored = named(finding.path)
+    if stored is None or not stored.artifact.after_repair:
+        return False, f"left as it is ({finding.text}); restore it from a copy"
+    artifact, path = stored.artifact, folder.path / finding.path
+    if artifact.restore is not None and finding.state != "unknown version":
+        quarantine(folder, path, finding.text)
+        if not artifact.restore(folder, stored.key):
+            return True, f"quarantined; {artifact.after_repair}"
+        write_note(folder, path, "rebuilt", "from the receipt of its iteration")
+        return True, "quarantined, and restored from its receipt"
+    if refusal := _refusal(folder, finding, stored, are_notes_whole):
+        return False, f"left as it is: {refusal}"
+    if finding.state == "lost":
+        write_note(folder, path, "quarantined", finding.text)  # which accounts for it
+        return True, artifact.after_repair
+    target = quarantine(folder, path, finding.text)
+    return True, f"quarantined in {target}; {artifact.after_repair}"
+
+
+def _refusal(
+    folder: CampaignFolder, finding: Finding, stored: Stored, are_notes_whole: bool
+) -> str | None:
+    """Why an artifact is not quarantined; None if it can be."""
+    if finding.state in {"differs", "unknown version"}:
+        return f"{finding.text}; restore it from a copy"
+    needed = tuple(stored.artifact.resume_inputs(folder, stored.key))
+    if not are_notes_whole and (needed or finding.state == "lost"):
+        return (
+            "a note that may account for it cannot be read; restore that one from a copy, and "
+            "repair again"
+        )
+    if any(is_removed(folder, place) for place in needed):
+        return "what it was made from was removed by `chess-snn gc`; restore it from a copy"
+    return None

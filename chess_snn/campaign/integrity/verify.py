@@ -9,8 +9,9 @@ they account for everything that went meanwhile.
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from typing import Any, Final, Literal
 
 from chess_snn.campaign.artifacts import table
@@ -137,23 +138,17 @@ def verify_campaign(
         check_settings(folder)
     except CampaignError as error:
         findings.add(SETTING, CONFIG_FILE, "differs", str(error))
-    checked = [artifact for artifact in table.ARTIFACTS if artifact.codec.check is not None]
+    checked = [artifact for artifact in table.ARTIFACTS if artifact.check is not None]
     listed = {
         artifact: table.all_stored(folder, artifact) for artifact in checked
         if artifact.counted_as != NOTE and artifact.is_used(folder)
     }
-    total = sum(len(found) for artifact, found in listed.items() if artifact.codec.is_folder)
-    done = 0
-
-    def count() -> None:
-        nonlocal done
-        done += 1
-        if on_progress is not None:
-            on_progress(done, total)
-
+    total, done = sum(len(found) for kind, found in listed.items() if kind.is_folder), count(1)
     verification = _Verification(folder, findings)
     for artifact, found in listed.items():
-        verification.check(artifact, found, num_workers, count)
+        for _ in verification.check(artifact, found, num_workers):
+            if artifact.is_folder and on_progress is not None:
+                on_progress(next(done), total)
     verification.check_notes()
     for artifact in checked:
         verification.compare(artifact)
@@ -164,7 +159,7 @@ def verify_campaign(
 
 def check(folder: CampaignFolder, stored: Stored) -> Whole | Fault:
     """One artifact, or what is wrong with it."""
-    read = stored.artifact.codec.check
+    read = stored.artifact.check
     assert read is not None
     try:
         return read(folder, stored.path(folder))
@@ -181,22 +176,22 @@ class _Verification:
     folder: CampaignFolder
     findings: Findings
     contents: defaultdict[str, dict[Key, Any]] = field(default_factory=lambda: defaultdict(dict))
-    by_path: dict[str, Any] = field(default_factory=dict)
-    """Contents of intact artifacts."""
     notes: dict[str, Note] = field(default_factory=dict)
     """By path, the newest note of each artifact."""
     removed: set[str] = field(default_factory=set)
     """Paths of what was removed on purpose."""
 
     def check(
-        self, artifact: Artifact, found: Sequence[Stored], num_workers: int,
-        count: Callable[[], None],
-    ) -> None:
-        """Read all of one kind; ``count`` is called for each folder."""
-        for stored, outcome in self._outcomes(artifact, found, num_workers):
+        self, artifact: Artifact, found: Sequence[Stored], num_workers: int
+    ) -> Iterator[None]:
+        """Read all of one kind; yields after each."""
+        outcomes: Iterable[Whole | Fault] = (check(self.folder, stored) for stored in found)
+        if artifact.audit is not None:
+            paths = [stored.path(self.folder) for stored in found]
+            outcomes = artifact.audit(self.folder, paths, num_workers)
+        for stored, outcome in zip(found, outcomes, strict=True):
             self._take(stored, outcome)
-            if artifact.codec.is_folder:
-                count()
+            yield
 
     def check_notes(self) -> None:
         """Read why artifacts are not there."""
@@ -213,16 +208,16 @@ class _Verification:
     def compare(self, artifact: Artifact) -> None:
         """Compare what receipts say of one kind with what is there."""
         for path, told in artifact.expected(self.folder, self.contents):
-            if path not in self.by_path:
+            key = artifact.parse(path)
+            content = None if key is None else self.contents[artifact.name].get(key)
+            if content is None:
                 if path not in self.findings.paths:
                     self.findings.add(artifact.counted_as, *self._explain(path))
-            elif told is not None:
-                differences = "; ".join(artifact.differences(told, self.by_path[path]))
+            elif told is not None and (wrong := "; ".join(artifact.differences(told, content))):
                 note = self.notes.get(path)
-                was_rebuilt = note is not None and note.event == "rebuilt"
-                if differences:
-                    state: State = "rebuilt" if was_rebuilt and artifact.make else "differs"
-                    self.findings.add(artifact.counted_as, path, state, differences)
+                was_rebuilt = note is not None and note.event == "rebuilt" and artifact.make
+                state: State = "rebuilt" if was_rebuilt else "differs"
+                self.findings.add(artifact.counted_as, path, state, wrong)
 
     def add_absent(self) -> None:
         """Add what is in quarantine, is not there, and no receipt names."""
@@ -232,23 +227,11 @@ class _Verification:
                 kind = NOTE if stored is None else stored.artifact.counted_as
                 self.findings.add(kind, path, note.event, note.why)
 
-    def _outcomes(
-        self, artifact: Artifact, found: Sequence[Stored], num_workers: int
-    ) -> Iterator[tuple[Stored, Whole | Fault]]:
-        if artifact.codec.audit is None:
-            for stored in found:
-                yield stored, check(self.folder, stored)
-            return
-        paths = [stored.path(self.folder) for stored in found]
-        for number, outcome in artifact.codec.audit(self.folder, paths, num_workers):
-            yield found[number], outcome
-
     def _take(self, stored: Stored, outcome: Whole | Fault) -> None:
         artifact, findings = stored.artifact, self.findings
         findings.checked[artifact.counted_as] += 1
         if isinstance(outcome, Whole):
             self.contents[artifact.name][stored.key] = outcome.content
-            self.by_path[stored.name] = outcome.content
             findings.num_bytes += outcome.num_bytes
             findings.num_games += outcome.num_games
             findings.num_positions += outcome.num_positions

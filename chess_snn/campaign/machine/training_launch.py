@@ -96,27 +96,10 @@ def first_training(directory: Path) -> RankTraining[Json]:
     )
 
 
-def train_as_configured(
-    directory: Path, iteration: int, values: TrainingValues | None = None, *,
-    num_threads: int = 1, on_progress: Progress | None = None,
-) -> TrainingFacts:
-    """Train generation ``iteration + 1`` with as many ranks as :func:`choose_ranks` says.
-
-    The ranks share ``num_threads`` of a CPU. ``on_progress`` is called with (steps done, steps in
-    all). ``values`` are by default read from the campaign in ``directory``.
-
-    Raises:
-        RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
-    """
-    return train_here(
-        generation_training(directory, iteration, values), num_threads, on_progress
-    )
-
-
 def train_first_as_configured(
     directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None
 ) -> Json:
-    """The same for generation 0, from a dataset."""
+    """Train generation 0 from a dataset; see :func:`train_here`."""
     return train_here(first_training(directory), num_threads, on_progress)
 
 
@@ -155,7 +138,14 @@ def train_network(
 def train_here(
     training: RankTraining[Result], num_threads: int, on_progress: Progress | None
 ) -> Result:
-    """Train on this machine alone, with as many ranks as :func:`choose_ranks` says."""
+    """Train on this machine alone, with as many ranks as :func:`choose_ranks` says.
+
+    The ranks share ``num_threads`` of a CPU. ``on_progress`` is called with (steps done, steps in
+    all).
+
+    Raises:
+        RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
+    """
     number = choose_ranks(training.config, len(training_gpus(training.config))).number
     return run_training(
         training, RankLayout(number), num_threads=max(1, num_threads // number),

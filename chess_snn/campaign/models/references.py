@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.loading import config_digest
-from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
@@ -82,13 +82,12 @@ class Model:
     @property
     def precision(self) -> Precision:
         """In play."""
-        settings = NetworkSettings() if self.config is None else self.config.net
-        return settings.precision
+        return (self.config or CampaignConfig()).net.precision
 
     @property
     def search(self) -> SearchSettings:
         """What it is searched with."""
-        return SearchSettings() if self.config is None else self.config.search
+        return (self.config or CampaignConfig()).search
 
     @property
     def config_digest(self) -> str | None:
@@ -204,7 +203,7 @@ def model_of_campaign(path: Path, wanted: int | str | None = None) -> Model:
         CampaignError: there is no such generation.
     """
     folder = CampaignFolder.open(path)
-    generations = generations_there(folder)
+    generations = [g for g in folder.generations() if is_committed(folder.checkpoint(g))]
     if not generations:
         raise CampaignError(
             f"{path} has no network yet; go on with it: chess-snn campaign resume {path}"
@@ -242,12 +241,3 @@ def _of_checkpoint(label: str, weights: Path, campaign: CampaignFolder) -> Model
     name, config = _GENERATION_FOLDER.fullmatch(weights.parent.name), campaign.config
     generation = None if name is None else int(name[1])
     return Model(label, weights, config.campaign.game, generation, config, campaign)
-
-
-def generations_there(folder: CampaignFolder) -> list[int]:
-    """Numbers of the committed generations, rising."""
-    names = (
-        (_GENERATION_FOLDER.fullmatch(path.name), path)
-        for path in folder.checkpoint(0).parent.glob("gen-*")
-    )
-    return sorted(int(name[1]) for name, path in names if name and is_committed(path))

@@ -31,7 +31,7 @@ _DIGEST_LENGTH: Final = 36
 """Hex digits; MLflow keeps no more of a data set."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkVersion:
     """One network, and how it came to be."""
 
@@ -54,29 +54,29 @@ class NetworkVersion:
     """In play."""
     parameters: int
     """Weights and biases that are trained."""
-    spike_rate: float | None
+    spike_rate: float | None = None
     """Share of neurons and ticks that spike, in [0, 1]; None where it was not measured, or nothing
     spikes."""
     simulations: int
     """Of its evaluation, at each move; the rating is for this budget."""
-    score: float | None
+    score: float | None = None
     """Mean over the fixed opponents, in [0, 1]; None where it was not evaluated."""
-    score_low: float | None
-    score_high: float | None
+    score_low: float | None = None
+    score_high: float | None = None
     """95 % interval of the score."""
-    rating: Json | None
+    rating: Json | None = None
     """Among the players of the campaign alone."""
-    ladder_test: Json | None
+    ladder_test: Json | None = None
     """On the ladder's scale; None without a ladder test."""
-    promotion: PromotionFacts | None
+    promotion: PromotionFacts | None = None
     """Its games against the champion then."""
     is_champion: bool
     """Now."""
     is_removed: bool
     """Whether the network itself was removed by `chess-snn gc`; the rest is what stays of it."""
-    window_shards: tuple[str, ...]
+    window_shards: tuple[str, ...] = ()
     """Shards of games it was trained on last, the oldest first."""
-    window_positions: int
+    window_positions: int = 0
     dataset: str | None
     """Folder of games that its campaign's first network learnt from; None if that was untrained."""
     dataset_digest: str | None
@@ -177,17 +177,8 @@ def _version(
         ticks=net.ticks,
         precision=config.net.precision,
         parameters=_num_parameters(config.campaign.game, net),
-        spike_rate=None,
         simulations=config.evaluation.simulations,
-        score=None,
-        score_low=None,
-        score_high=None,
-        rating=None,
-        ladder_test=None,
-        promotion=None,
         is_champion=generation == champion_of(folder, receipts),
-        window_shards=(),
-        window_positions=0,
         dataset=None if given is None else Path(given.games).name,
         dataset_digest=None if given is None else given.digest,
         provenance=trained_by(folder, generation) if is_there else {},

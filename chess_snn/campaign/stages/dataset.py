@@ -1,7 +1,5 @@
 """Games that a network is to learn from before it plays any: looked at before the work begins."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.collection import GameCollection, open_collection
-from chess_snn.data import Manifest, check_shard, read_manifest
+from chess_snn.data import Manifest, check_shard, json_digest, read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.games import GameSpec, get_game
 from chess_snn.pgn import ImportFolder, is_import
@@ -143,5 +141,4 @@ def _digest(collection: GameCollection, manifests: Sequence[Manifest]) -> str:
         [shard.name, manifest.sha256s]
         for shard, manifest in zip(collection.shards, manifests, strict=True)
     ]
-    canonical = json.dumps(contents, sort_keys=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return json_digest(contents)[:_DIGEST_LENGTH]

@@ -12,25 +12,14 @@ import torch
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
-from chess_snn.campaign.stages.networks import (
-    FROZEN_SETTINGS,
-    device_of,
-    entropy_ratio,
-    game_of,
-)
+from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, entropy_ratio, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.origin import Origin
 from chess_snn.data import Manifest, is_committed, read_manifest
 from chess_snn.data.files import remove
 from chess_snn.errors import BeyondRepairError, ChessSnnError, UsageError
 from chess_snn.games import get_game
-from chess_snn.nets import (
-    Network,
-    build_network,
-    load_network,
-    make_evaluator,
-    network_digest,
-)
+from chess_snn.nets import Network, build_network, load_network, make_evaluator, network_digest
 from chess_snn.rng import derive_seed
 from chess_snn.training import (
     ALONE,

@@ -4,12 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from chess_snn.campaign.stages.networks import (
-    device_of,
-    evaluator_of,
-    game_of,
-    self_play_searches,
-)
+from chess_snn.campaign.stages.networks import device_of, evaluator_of, game_of, self_play_searches
 from chess_snn.campaign.stages.window import iteration_shards
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
@@ -86,6 +81,7 @@ def play_shard(
         config, evaluator, device_of(config), num_threads, simulations,
         min(games.num_games, settings.concurrent_games),
     )
+    restarts, threshold = _learnt_from(folder, iteration, values.earlier)
     records, statistics = play_games(
         game,
         searches,
@@ -94,8 +90,8 @@ def play_shard(
         seed=games.seed,
         first_game=games.first_game,
         progress=values.progress,
-        restarts=_restarts(folder, iteration, values.earlier),
-        resignation_threshold=_resignation_threshold(folder, values.earlier),
+        restarts=restarts,
+        resignation_threshold=threshold,
         on_progress=on_progress and (lambda done, _: on_progress(done, games.num_games)),
     )
     meta = {
@@ -122,18 +118,23 @@ def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
     return iteration_shards(folder, iteration - 1)
 
 
-def _restarts(
+def _learnt_from(
     folder: CampaignFolder, iteration: int, earlier: tuple[str, ...]
-) -> UInt64Array | None:
-    """Positions of the ``earlier`` shards; None where there are none."""
-    settings = folder.config.self_play
-    if not earlier or not (settings.restart_share_first or settings.restart_share_last):
-        return None
-    return _read_restarts(
-        tuple(folder.path / name for name in earlier), folder.config.campaign.game,
-        settings.restart_value_limit,
-        derive_seed(folder.config.campaign.seed, "restarts", iteration),
-    )
+) -> tuple[UInt64Array | None, float | None]:
+    """Positions of the ``earlier`` shards to restart from, and the value at which to resign.
+
+    None without such shards, or where the settings want neither.
+    """
+    settings, game = folder.config.self_play, folder.config.campaign.game
+    shards = tuple(folder.path / name for name in earlier)
+    restarts: UInt64Array | None = None
+    threshold: float | None = None
+    if shards and (settings.restart_share_first or settings.restart_share_last):
+        seed = derive_seed(folder.config.campaign.seed, "restarts", iteration)
+        restarts = _read_restarts(shards, game, settings.restart_value_limit, seed)
+    if shards and settings.resignation:
+        threshold = _read_threshold(shards, game, settings.resignation_error_limit)
+    return restarts, threshold
 
 
 @lru_cache(maxsize=1)
@@ -142,19 +143,6 @@ def _read_restarts(
 ) -> UInt64Array:
     """The same for all shards that a warm worker plays of one iteration."""
     return restart_states(get_game(game).spec, shards, value_limit, _MOST_RESTARTS, seed)
-
-
-def _resignation_threshold(
-    folder: CampaignFolder, earlier: tuple[str, ...]
-) -> float | None:
-    """What the games of the ``earlier`` shards allow; None plays every game to its end."""
-    settings = folder.config.self_play
-    if not earlier or not settings.resignation:
-        return None
-    return _read_threshold(
-        tuple(folder.path / name for name in earlier), folder.config.campaign.game,
-        settings.resignation_error_limit,
-    )
 
 
 @lru_cache(maxsize=1)

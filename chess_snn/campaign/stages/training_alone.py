@@ -20,13 +20,7 @@ import torch
 from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.first_generation import SUPERVISED, learn_dataset
-from chess_snn.data import (
-    is_committed,
-    read_json,
-    read_manifest,
-    sweep_temporaries,
-    write_json,
-)
+from chess_snn.data import is_committed, read_json, read_manifest, sweep_temporaries, write_json
 from chess_snn.errors import UsageError
 from chess_snn.training import ALONE, Points, Ranks, StepListener, save_checkpoint
 from chess_snn.types import Json, Progress

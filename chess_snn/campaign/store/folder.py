@@ -28,7 +28,6 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -42,7 +41,7 @@ from chess_snn.campaign.configuration.loading import (
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.origin import Origin, read_origin
-from chess_snn.data import StoredFormat, create_text, sweep_temporaries, write_text
+from chess_snn.data import StoredFormat, create_text, sweep_temporaries, utc_now, write_text
 from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import CampaignError, ConfigError
@@ -147,13 +146,10 @@ class CampaignFolder:
             raise CampaignError(
                 f"cannot use {path} as a campaign folder: {error.strerror}; choose another --dir"
             ) from error
-        identity = {
-            "schema": FORMAT.version,
-            "id": uuid.uuid4().hex,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        folder = cls(path, str(identity["id"]), config, origin)
-        text = folder._format(identity)
+        folder = cls(path, uuid.uuid4().hex, config, origin)
+        text = folder._format(
+            {"schema": FORMAT.version, "id": folder.campaign_id, "created": utc_now()}
+        )
         if fill is None:
             if not create_text(path / CONFIG_FILE, text):
                 raise _is_taken(path)
@@ -244,6 +240,12 @@ class CampaignFolder:
     def checkpoint(self, generation: int) -> Path:
         """Folder of one generation."""
         return self.path / CHECKPOINT.format(generation=generation)
+
+    def generations(self) -> list[int]:
+        """Numbers of the generations whose checkpoint is there, whole or not, rising."""
+        found = self.checkpoint(0).parent.glob("gen-*")
+        names = (path.name.removeprefix("gen-") for path in found)
+        return sorted(int(name) for name in names if name.isdecimal())
 
     @property
     def supervised(self) -> Path:

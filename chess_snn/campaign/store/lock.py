@@ -6,9 +6,9 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.data import utc_now
 from chess_snn.errors import CampaignError, CampaignLockedError
 
 
@@ -54,11 +54,7 @@ def campaign_lock(folder: CampaignFolder) -> Iterator[None]:
 
 
 def _write_holder(descriptor: int) -> None:
-    holder = {
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": utc_now()}
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(holder).encode(), 0)
 

@@ -18,13 +18,12 @@ does. Notes stay when the folders in quarantine are deleted.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
-from chess_snn.data import StoredFormat, create_text, is_committed, read_manifest
+from chess_snn.data import StoredFormat, create_text, is_committed, read_manifest, utc_now
 from chess_snn.data.files import make_folder, sync_folder, writing
 from chess_snn.errors import RemovedError
 from chess_snn.types import Json
@@ -103,7 +102,7 @@ def quarantine(folder: CampaignFolder, path: Path, why: str) -> Path | None:
 def write_note(folder: CampaignFolder, path: Path, event: Event, why: str) -> Path:
     """Note what happened to the artifact at ``path``; returns the note's file."""
     name = folder.name_of(path)
-    note = Note(name, event, why, datetime.now(UTC).isoformat(timespec="seconds"))
+    note = Note(name, event, why, utc_now())
     make_folder(folder.quarantine)
     number = 0
     while True:
@@ -133,7 +132,7 @@ def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
 
 def note_removal(folder: CampaignFolder, removed: Sequence[Removed]) -> Path:
     """Note that all of ``removed`` are about to go; returns the note's file."""
-    removal = Removal(datetime.now(UTC).isoformat(timespec="seconds"), list(removed))
+    removal = Removal(utc_now(), list(removed))
     number = 0
     while not create_text(folder.removal(number), REMOVALS.text(removal)):
         number += 1

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import NonNegativeInt
+
 from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.config import check_range
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import ConfigError
 from chess_snn.types import Json
@@ -36,17 +37,13 @@ class Origin:
     """Absolute path of the parent; empty where the network was given without it."""
     generation: int | None = None
     """Of the network in its campaign."""
-    forked_at: int | None = None
+    forked_at: NonNegativeInt | None = None
     """The first iteration of a fork's own; everything before is the parent's. None: no fork."""
     games: tuple[str, ...] = ()
     """Shards of the parent's replay window that were taken along, oldest first: names below
     ``games/``."""
     positions: int = 0
     """In those."""
-
-    def __post_init__(self) -> None:
-        if self.forked_at is not None:
-            check_range("origin.forked_at", self.forked_at, ge=0)
 
     def describe(self) -> str:
         """One line for people."""

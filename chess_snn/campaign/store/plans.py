@@ -1,26 +1,105 @@
-"""The progress of the campaign at an iteration, and the number of its shards.
+"""How long a campaign lasts, its progress at an iteration, and the number of its shards.
 
-Both are decided once, when it begins.
+A campaign lasts as its settings say, or as it was extended since. An extension is a file of its
+own, so the frozen settings stay what they were, and a campaign that runs finds it when its next
+iteration begins.
 
-Scheduled values follow the campaign's progress: simulations, starts, ply limit, learning rate.
-By iterations, progress is known beforehand; by hours, it is read off a clock. So each iteration
-commits its plan before it plays, and one that is killed and resumed is the same. The number of
-shards follows from the workers that are there when it begins.
+Scheduled values follow the campaign's progress: simulations, starts, ply limit, learning rate. By
+iterations, progress is known beforehand; by hours, it is read off a clock. The number of shards
+follows from the workers that are there when an iteration begins. So each iteration commits its plan
+before it plays, and one that is killed and resumed is the same.
 """
 
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length, newest_extension
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
 from chess_snn.config import check_range
-from chess_snn.data import StoredFormat, read_manifest, write_text
-from chess_snn.errors import CorruptDataError
+from chess_snn.data import StoredFormat, create_text, read_manifest, utc_now, write_text
+from chess_snn.errors import CampaignError, CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
+
+S_PER_HOUR: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a campaign lasts in all."""
+
+    iterations: int
+    """Ignored if ``hours`` is set."""
+    hours: float = 0.0
+    """Of time in which it runs; 0 counts iterations."""
+
+    def __post_init__(self) -> None:
+        RunSettings(iterations=self.iterations, hours=self.hours)  # whose bounds hold here too
+
+    def __str__(self) -> str:
+        """For people: ``20 iterations`` or ``1.5 hours``."""
+        if self.hours:
+            return f"{self.hours:g} hour" + ("" if self.hours == 1 else "s")
+        return f"{self.iterations:,} iteration" + ("" if self.iterations == 1 else "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A decision on how long the campaign lasts."""
+
+    length: Length
+    progress: float
+    """Share of the campaign that was planned already, in [0, 1]; no later plan begins below it."""
+    created: str
+    """ISO 8601, UTC."""
+
+
+EXTENSIONS: Final = RecordFormat(
+    Extension, StoredFormat("extension", version=1, first_with_digest=1)
+)
+
+
+def newest_extension(folder: CampaignFolder) -> Extension | None:
+    """The last extension of the campaign; None if it was never extended.
+
+    Raises:
+        CorruptDataError: it is damaged.
+    """
+    files = numbered_files(folder.extension)
+    return EXTENSIONS.read(files[-1]) if files else None
+
+
+def campaign_length(folder: CampaignFolder) -> Length:
+    """How long the campaign lasts now. Raises as :func:`newest_extension`."""
+    if extension := newest_extension(folder):
+        return extension.length
+    return Length(folder.config.campaign.iterations, folder.config.campaign.hours)
+
+
+def num_extensions(folder: CampaignFolder) -> int:
+    """How often the campaign was extended."""
+    return len(numbered_files(folder.extension))
+
+
+def write_extension(folder: CampaignFolder, length: Length, progress: float) -> None:
+    """Let the campaign last ``length`` in all; ``progress``, in [0, 1], was planned before.
+
+    Raises:
+        CampaignError: it was extended by another process at the same time.
+    """
+    extension = Extension(length, progress, utc_now())
+    path = folder.extension(num_extensions(folder))
+    if not create_text(path, EXTENSIONS.text(extension)):
+        raise CampaignError(
+            f"{folder.path} was extended at the same moment by another process, to "
+            f"{campaign_length(folder)}; look whether that is enough"
+        )
+
 
 SHARDS_OF_ITERATION: Final = "num_shards"
 """In the meta of a shard: how many shards its iteration has."""
@@ -30,25 +109,20 @@ SHARDS_OF_ITERATION: Final = "num_shards"
 class ProgressPlan:
     """One iteration's part of its campaign."""
 
-    iteration: int
-    progress_first: float
+    iteration: NonNegativeInt
+    progress_first: Annotated[float, Field(ge=0, le=1)]
     """Share of the campaign done when it begins, in [0, 1]."""
     progress_last: float
     """Share done when it ends, in [0, 1]; by hours, it is taken to last as long as the one before
     it."""
-    elapsed_s: float
+    elapsed_s: NonNegativeFloat
     """Seconds that the campaign had run when it began, pauses left out."""
-    num_shards: int | None = None
+    num_shards: PositiveInt | None = None
     """Shards of its games; None in a plan of before version 3, where the settings alone say it; see
     :func:`num_shards`."""
 
     def __post_init__(self) -> None:
-        check_range("iteration", self.iteration, ge=0)
-        check_range("progress_first", self.progress_first, ge=0, le=1)
         check_range("progress_last", self.progress_last, ge=self.progress_first, le=1)
-        check_range("elapsed_s", self.elapsed_s, ge=0)
-        if self.num_shards is not None:
-            check_range("num_shards", self.num_shards, ge=1)
 
 
 PLANS: Final = RecordFormat(

@@ -4,7 +4,7 @@ An iteration is finished when its receipt exists. Everything that MLflow shows c
 the receipts again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -13,7 +13,7 @@ import numpy as np
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
-from chess_snn.campaign.store.typed_json import RecordFormat, file_mark, numbered_files
+from chess_snn.campaign.store.typed_json import FileMark, RecordFormat, file_mark, numbered_files
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import pair_interval
@@ -140,14 +140,14 @@ class PromotionFacts:
 
     def metrics(self) -> dict[str, float]:
         """What is plotted."""
-        return {
+        return _measured({
             "promotion/llr": self.llr,
             "promotion/games": float(self.games),
             "promotion/score": self.score,
             "promotion/verdict": VERDICT_NUMBERS[self.verdict],
-            **({} if self.elo_ahead is None else {"promotion/elo_ahead": self.elo_ahead}),
+            "promotion/elo_ahead": self.elo_ahead,
             **_interval_metrics("promotion/points_ahead", self.points_ahead),
-        }
+        })
 
     def __str__(self) -> str:
         """The match in one line, its score with the 95 % interval."""
@@ -240,9 +240,8 @@ class Receipt:
 
     def metrics(self) -> dict[str, float]:
         """Everything to plot by iteration, grouped by the part before the slash."""
-        statistics = self.statistics
-        wall = self.seconds.self_play
-        return {
+        statistics, wall = self.statistics, self.seconds.self_play
+        return _measured({
             **{f"self_play/{name}": value for name, value in statistics.metrics().items()},
             "self_play/games_per_s": statistics.games / wall,
             "self_play/positions_per_s": statistics.positions / wall,
@@ -252,24 +251,29 @@ class Receipt:
             **{f"evaluation/{figure}_{m['name']}".replace(":", "_"): float(m[figure])
                for m in self.matches for figure in _MATCH_NUMBERS},
             **_points_metrics(self.matches),
-            **({} if self.score is None else {"evaluation/score": self.score}),
-            **_rating_metrics(self.rating, "evaluation/elo_own_games"),
-            **_rating_metrics(self.ladder_test, "evaluation/ladder_elo"),
-            **({} if self.ladder_test is None
-               else {"evaluation/ladder_test_games": float(self.ladder_test["num_games"])}),
-            **({} if self.conversion is None
-               else {"evaluation/conversion_rate": self.conversion["rate"]}),
+            "evaluation/score": self.score,
+            **_rating_metrics("evaluation/elo_own_games", self.rating),
+            **_rating_metrics("evaluation/ladder_elo", self.ladder_test),
+            "evaluation/ladder_test_games":
+                None if self.ladder_test is None else float(self.ladder_test["num_games"]),
+            "evaluation/conversion_rate":
+                None if self.conversion is None else float(self.conversion["rate"]),
             "evaluation/champion": float(self.champion),
             **({} if self.promotion is None else self.promotion.metrics()),
             **({} if self.devices is None else self.devices.metrics()),
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
             "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
-            **({"campaign/is_warm": 1.0} if self.is_warm else {}),
-        }
+            "campaign/is_warm": 1.0 if self.is_warm else None,
+        })
 
 
 RECEIPTS: Final = RecordFormat(Receipt, FORMAT)
+
+
+def _measured(figures: Mapping[str, float | None]) -> dict[str, float]:
+    """Those that were measured."""
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _points_metrics(matches: Sequence[Json]) -> dict[str, float]:
@@ -295,20 +299,14 @@ def _interval_metrics(name: str, figures: Json | None, mean: str = "") -> dict[s
     if figures is None:
         return {}
     endings = {"mean": mean, "low": "_low", "high": "_high"}
-    return {
-        name + ending: figures[figure] for figure, ending in endings.items()
-        if figures[figure] is not None
-    }
+    return _measured({name + endings[figure]: figures[figure] for figure in endings})
 
 
-def _rating_metrics(rating: Json | None, name: str) -> dict[str, float]:
+def _rating_metrics(name: str, rating: Json | None) -> dict[str, float]:
     """Elo and its interval, under ``name``; ends that are not finite are left out."""
     if rating is None:
         return {}
-    return {
-        f"{name}{end}": rating[f"elo{end}"]
-        for end in ("", "_low", "_high") if rating[f"elo{end}"] is not None
-    }
+    return _measured({f"{name}{end}": rating[f"elo{end}"] for end in ("", "_low", "_high")})
 
 
 def is_summary(match: object) -> bool:
@@ -373,9 +371,7 @@ def metrics_history(folder: CampaignFolder) -> list[dict[str, float]]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _metrics(
-    folder: CampaignFolder, iteration: int, mark: tuple[int, ...] | None
-) -> dict[str, float]:
+def _metrics(folder: CampaignFolder, iteration: int, mark: FileMark) -> dict[str, float]:
     del mark  # part of the key: a file that took the place of another has its own
     return read_receipt(folder, iteration).metrics()
 

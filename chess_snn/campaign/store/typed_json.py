@@ -1,14 +1,14 @@
 """Dataclasses as JSON: typed as declared, and nothing more; and small files of one record each."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from chess_snn.data import StoredFormat, read_json
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -59,8 +59,12 @@ def numbered_files(path_of: Callable[[int], Path]) -> list[Path]:
     return list(takewhile(Path.exists, map(path_of, count())))
 
 
-def file_mark(path: Path) -> tuple[int, ...] | None:
-    """Changes if the file at ``path`` is replaced; None if it is missing."""
+FileMark = tuple[int, ...] | None
+"""Changes if a file is replaced; None if it is missing."""
+
+
+def file_mark(path: Path) -> FileMark:
+    """The mark of the file at ``path``."""
     try:
         facts = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -76,34 +80,19 @@ def from_json(kind: type[Stored], body: object) -> Stored:
         ConfigError: a value is out of the range that the dataclass itself checks.
     """
     try:
-        found: Stored = _adapter(kind).validate_json(json.dumps(body), strict=True)
-        unknown = _unknown(body, asdict(found), "")
+        found: list[Stored] = _adapter(kind).validate_json(json.dumps([body]))
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{field or kind.__name__}: {first['msg']}") from error
+        field = ".".join(str(part) for part in first["loc"][1:])
+        fault = "unknown" if first["type"] == "unexpected_keyword_argument" else first["msg"]
+        raise ValueError(f"{field or kind.__name__}: {fault}") from error
     except RecursionError as error:
         raise ValueError("values within values within values") from error
-    if unknown:
-        raise ValueError(f"{unknown[0]}: unknown")
-    return found
+    return found[0]
 
 
 @cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _unknown(told: Any, known: Any, place: str) -> list[str]:
-    """Keys of ``told`` that ``known`` lacks, with their paths."""
-    if isinstance(told, Mapping) and isinstance(known, Mapping):
-        found = [f"{place}{key}" for key in told if key not in known]
-        for key in known.keys() & told.keys():
-            found += _unknown(told[key], known[key], f"{place}{key}.")
-        return found
-    if isinstance(told, list) and told and isinstance(told[0], Mapping):  # not a long list of names
-        return [
-            key for number, (a, b) in enumerate(zip(told, known, strict=True))
-            for key in _unknown(a, b, f"{place}{number}.")
-        ]
-    return []
+    """Reads a list of ``kind``: a list takes a configuration, and hands it on to dataclasses."""
+    listed: Any = list[kind]  # type: ignore[valid-type]
+    return TypeAdapter(listed, config=ConfigDict(extra="forbid", strict=True))

@@ -6,7 +6,6 @@ iterations; that choice is kept in a file of its own, and the next candidate pla
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -14,7 +13,7 @@ from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_rece
 from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat, numbered_files
 from chess_snn.campaign.strength.matches import is_evaluated
 from chess_snn.config import check_range
-from chess_snn.data import StoredFormat, write_text
+from chess_snn.data import StoredFormat, utc_now, write_text
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 
 HandAction = Literal["promote", "rollback"]
@@ -168,10 +167,7 @@ def _choose(
 ) -> HandPromotion:
     _check_text("--who", who)
     _check_text("--why", why)
-    choice = HandPromotion(
-        generation, num_finished, action, who, why,
-        datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    choice = HandPromotion(generation, num_finished, action, who, why, utc_now())
     number = len(read_hand_promotions(folder))
     write_text(folder.hand_promotion(number), HAND_PROMOTIONS.text(choice))
     return choice

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
 from chess_snn.campaign.strength.champions import champion_to_beat
@@ -26,11 +27,11 @@ from chess_snn.campaign.strength.matches import (
     finish_match,
     is_evaluated,
     player_name,
-    read_games,
     unplayed_parts,
 )
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation import PAIR_SCORES, SprtResult, SprtState, pair_counts, sprt
+from chess_snn.evaluation.match_files import read_kept_match
 from chess_snn.types import Int64Array
 
 _VERDICTS: Final[dict[SprtState, Verdict]] = {
@@ -96,16 +97,16 @@ def gating_state(folder: CampaignFolder, match: ScheduledMatch) -> GatingState:
     Raises:
         CorruptDataError: some cannot be read; the file is named.
     """
-    test, whole = folder.config.promotion.test(), folder.match(match.event, match.name)
-    if whole.exists():
-        counts = pair_counts(read_games(folder, whole))
+    game, test = game_of(folder), folder.config.promotion.test()
+    if whole := read_kept_match(game, folder.match(match.event, match.name), {}):
+        counts = pair_counts(whole)
         return GatingState(sprt(counts, test), counts, len(match.parts), is_over=True)
     counts = np.zeros(len(PAIR_SCORES), np.int64)
     for part in range(len(match.parts)):
-        path = folder.match_part(match.event, match.name, part)
-        if not path.exists():
+        played = read_kept_match(game, folder.match_part(match.event, match.name, part), {})
+        if played is None:
             return GatingState(sprt(counts, test), counts, part, is_over=False)
-        counts = counts + pair_counts(read_games(folder, path))
+        counts = counts + pair_counts(played)
         looked = sprt(counts, test)
         if looked.state != "continue":
             return GatingState(looked, counts, part + 1, is_over=True)

@@ -10,6 +10,7 @@ games, because a rung's rating holds under the conditions in which it was rated.
 
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -48,6 +49,7 @@ from chess_snn.evaluation.ladder import (
     widened,
 )
 from chess_snn.evaluation.match_files import read_kept_match, write_match
+from chess_snn.evaluation.matches import report_after
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json, Progress
 
@@ -75,22 +77,19 @@ def play_ladder_test(
         ladder_test = _prepare(folder, generation, num_threads, start_elo)
         num_games = folder.config.evaluation.ladder_test_games
         while (ended_by := ladder_test.end()) is None:
-            played = ladder_test.num_games
-
-            def tell(games: int, _of: int, before: int = played) -> None:
-                if on_progress is not None:
-                    on_progress(before + games, num_games)
-
             rung = ladder_test.next_player()
+            report = on_progress and partial(
+                report_after, on_progress, ladder_test.num_games, num_games
+            )
             try:
-                ladder_test.play_batch(rung, num_threads, tell)
+                ladder_test.play_batch(rung, num_threads, report)
             except EngineError as error:
                 ladder_test = ladder_test.without(rung, error)
         write_report(path, ladder_test.report(ended_by))
-    report = read_ladder_test_report(path)
-    for met in report.rungs:
+    result = read_ladder_test_report(path)
+    for met in result.rungs:
         finish_match(directory, _rung_match(folder, generation, met.player, met.num_batches))
-    return asdict(report)
+    return asdict(result)
 
 
 def ladder_notice(config: CampaignConfig) -> str | None:
@@ -151,7 +150,7 @@ class _LadderTest:
         """Whom the next batch is played against."""
         return self.players[next_rung(self._scores(), self.start, self._elos())]
 
-    def play_batch(self, rung: str, num_threads: int, on_progress: Progress) -> None:
+    def play_batch(self, rung: str, num_threads: int, on_progress: Progress | None) -> None:
         """Play the next batch against ``rung`` and keep it.
 
         Raises:

@@ -6,24 +6,22 @@ part does not depend on who plays it; a part lies beside its match until all of 
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import OPENINGS_EACH
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
-from chess_snn.campaign.store.extensions import num_extensions
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
-from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plans
+from chess_snn.campaign.store.plans import ProgressPlan, next_plan, num_extensions, read_plans
 from chess_snn.campaign.store.receipts import (
     is_summary,
     num_finished_iterations,
     read_receipt,
     recorded_seconds,
 )
-from chess_snn.data import read_manifest
+from chess_snn.data import read_manifest, utc_now
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation import (
     EngineSettings,
@@ -357,7 +355,7 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
         )
         write_match(path, _put_together(folder, match, parts), {
             "name": match.name,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": utc_now(),
             "facts_a": facts_a,
             "facts_b": facts_b,
         })
@@ -376,20 +374,6 @@ def _read_summary(path: Path) -> Json:
     return summary
 
 
-def read_games(
-    folder: CampaignFolder, path: Path, hint: str = "delete it, so that it is played again"
-) -> MatchResult:
-    """The games in the file of a match, or of a part of one.
-
-    Raises:
-        CorruptDataError: it cannot be read; names the file, and ends with ``hint``.
-    """
-    try:
-        return MatchResult.from_json(game_of(folder).spec, read_match_body(path))
-    except CorruptDataError as error:
-        raise CorruptDataError(f"{path}: {error}; {hint}") from error
-
-
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:
     """One result from the files of all parts, in which each engine was of one version."""
     # A ladder test chose its batches by earlier results, so all of it is played again.
@@ -398,7 +382,12 @@ def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Pat
         else f"with {PART_MARK} in their names"
     )
     hint = f"delete the files {files} beside it, so that all of it is played again"
-    results = [read_games(folder, part, hint) for part in parts]
+    results = []
+    for part in parts:
+        try:
+            results.append(MatchResult.from_json(game_of(folder).spec, read_match_body(part)))
+        except CorruptDataError as error:
+            raise CorruptDataError(f"{part}: {error}; {hint}") from error
     try:
         identities_of(results)
     except UsageError as error:

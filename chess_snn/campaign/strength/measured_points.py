@@ -31,8 +31,7 @@ class Milestone:
 
     def measured(self, measure: Measure) -> float:
         """How far the campaign was then."""
-        return float({"iterations": self.iterations, "games": self.games,
-                      "seconds": self.seconds}[measure])
+        return float(getattr(self, measure))
 
 
 @dataclass(frozen=True, slots=True)

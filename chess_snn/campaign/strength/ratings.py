@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.campaign.strength.matches import is_gating_match, player_name
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation import RatedGame, Ratings
@@ -29,7 +30,6 @@ from chess_snn.evaluation.ratings import rate_linked
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"
-_GAMES: Final = "per_game"
 _OUTCOMES: Final = {1.0: 1, 0.5: 0, 0.0: -1}
 
 
@@ -100,25 +100,22 @@ def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) ->
 def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterator[Path]:
     config = folder.config
     are_gating_matches_linked = config.gating_simulations == config.evaluation.simulations
-    for path in sorted((folder.path / "matches").glob("*/*.json")):
+    for path in sorted(match_files(folder)):
         event = path.parent.name
-        is_whole = PART_MARK not in path.name
         is_linked = are_gating_matches_linked or not is_gating_match(path.stem)
         is_early = last_generation is None or (
             event.startswith("gen-") and int(event.removeprefix("gen-")) <= last_generation
         )
-        if is_whole and is_early and is_linked:
+        if is_early and is_linked:
             yield path
 
 
 def _games_of(path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
     """The games of a match; ``programs`` are the ladder's, by the names of their players."""
     body = read_match_body(path)
-    if _GAMES not in body:
-        return []  # the suite of won positions
     try:
         a, b = (_rated_as(body[name], body, programs) for name in ("player_a", "player_b"))
-        columns = body[_GAMES]
+        columns = body["per_game"]
         # The first matches had no keys: a campaign drew them all from one list of openings.
         keys = body["openings"]["key"] if "openings" in body else None
         rows = zip(

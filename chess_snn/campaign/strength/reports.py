@@ -2,7 +2,9 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
 
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -69,16 +71,12 @@ class LadderTestReport:
     elo_high: float | None
     rungs: list[MetRung]
     """The weakest first."""
-    bracket: list[str]
+    bracket: Annotated[list[str], Field(min_length=1)]
     """The three rungs that stand about the player; at least one."""
     start: str
     ended_by: EndedBy
     notice: str | None
     """Names the players that were not available."""
-
-    def __post_init__(self) -> None:
-        if not self.bracket:
-            raise ValueError("bracket is empty")
 
 
 def read_ladder_test_report(path: Path) -> LadderTestReport:

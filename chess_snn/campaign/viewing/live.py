@@ -21,12 +21,7 @@ import psutil
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.campaign.viewing.events import (
-    Event,
-    StageProgress,
-    WorkerProgress,
-    WorkersProgress,
-)
+from chess_snn.campaign.viewing.events import Event, StageProgress, WorkerProgress, WorkersProgress
 from chess_snn.config import check_range
 from chess_snn.data import read_json, write_json
 from chess_snn.data.manifest import stored_bytes

@@ -4,7 +4,6 @@ Dimensions: n games, N positions in all.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -115,10 +114,7 @@ def _solo_figures(points: Float64Array, milestones: Counter[int]) -> Json:
 
 
 def _most_common(counts: Counter[str]) -> dict[str, int]:
-    names: Iterable[tuple[str, int]] = sorted(
-        counts.items(), key=lambda entry: (-entry[1], entry[0])
-    )
-    return dict(names)
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 @dataclass(frozen=True, slots=True)

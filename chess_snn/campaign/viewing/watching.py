@@ -9,14 +9,20 @@ reads the new ones; only after a new receipt it computes anything from all recei
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from chess_snn.campaign.store.extensions import S_PER_HOUR, campaign_length
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.plans import ProgressPlan, next_plan, read_plan
+from chess_snn.campaign.store.plans import (
+    S_PER_HOUR,
+    ProgressPlan,
+    campaign_length,
+    next_plan,
+    read_plan,
+)
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
-from chess_snn.campaign.store.typed_json import file_mark, numbered_files
+from chess_snn.campaign.store.typed_json import FileMark, file_mark, numbered_files
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import (
     ScheduledMatch,
@@ -56,7 +62,7 @@ class NumberedFiles(Generic[Entry]):
         self.entries: list[Entry] = []
         self._path_of = path_of
         self._read = read
-        self._marks: list[tuple[int, ...] | None] = []
+        self._marks: list[FileMark] = []
         self._seen: object = None
 
     def refresh(self) -> bool:
@@ -68,12 +74,9 @@ class NumberedFiles(Generic[Entry]):
         if folder == self._seen and not self._path_of(len(self.entries)).exists():
             return False
         marks = list(map(file_mark, numbered_files(self._path_of)))
-        num_same = 0
-        while num_same < min(len(marks), len(self._marks)):
-            if marks[num_same] != self._marks[num_same]:
-                break
-            num_same += 1
-        has_changed = num_same < max(len(marks), len(self._marks))
+        has_changed = marks != self._marks
+        pairs = zip(marks, self._marks, strict=False)
+        num_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         del self.entries[num_same:], self._marks[num_same:]
         for number in range(num_same, len(marks)):
             self.entries.append(self._read(number))
