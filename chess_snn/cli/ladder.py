@@ -22,31 +22,28 @@ from chess_snn.cli.options import (
 from chess_snn.config import check_range
 from chess_snn.data import write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    DECREED_RATINGS,
-    DEFAULT_MAX_PLIES,
-    EngineSettings,
-    match_pgn,
-)
-from chess_snn.evaluation.ladder import (
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.ladder.check import available_players, num_same_games
+from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
+from chess_snn.evaluation.ladder.ladder import (
     GAMES_FILE,
     LADDER_FILE,
-    LADDER_PLAYERS,
     Ladder,
-    LadderGames,
-    LadderPlan,
     PairResults,
-    available_players,
+    shipped_games,
+)
+from chess_snn.evaluation.ladder.playing import (
+    LADDER_PLAYERS,
+    LadderPlan,
     ladder_pairings,
-    num_same_games,
-    pack_games,
     play_ladder,
     programs_of,
     read_matches,
-    shipped_games,
-    unpack_games,
 )
-from chess_snn.evaluation.ratings import interval_text
+from chess_snn.evaluation.match_files import match_pgn
+from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES
+from chess_snn.evaluation.named_players import DECREED_RATINGS
+from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
 
 app = typer.Typer(

@@ -29,26 +29,22 @@ from chess_snn.cli.plots import ladder_svg
 from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    EngineSettings,
-    MatchResult,
-    Player,
-    book_openings,
-    check_book,
-    make_player,
-    play_match,
-)
-from chess_snn.evaluation.ladder import (
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.ladder.adaptive import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
-    Ladder,
     LadderRating,
-    available_players,
     rate_on_ladder,
-    read_ladder,
     run_ladder_test,
 )
+from chess_snn.evaluation.ladder.check import available_players
+from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import book_openings, check_book
+from chess_snn.evaluation.players import Player
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json

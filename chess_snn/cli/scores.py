@@ -19,16 +19,16 @@ from chess_snn.cli.options import (
 from chess_snn.cli.players import GameOption, find_player, game_of_players, take_seat
 from chess_snn.data import write_json
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    KNOWN_PLAYERS,
+from chess_snn.evaluation.matches import default_max_plies
+from chess_snn.evaluation.named_players import KNOWN_PLAYERS
+from chess_snn.evaluation.solo import (
     SoloGames,
-    default_max_plies,
+    interval_text,
     match_seeds,
     paired_difference,
     play_seeds,
     point_figures,
 )
-from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 

@@ -9,7 +9,8 @@ from packaging.requirements import Requirement
 
 from chess_snn.doctor.findings import Finding, broken, note, ok
 from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines import engine_identity, find_engine
+from chess_snn.evaluation.engines.player import find_engine
+from chess_snn.evaluation.engines.pool import engine_identity
 
 OLDEST_PYTHON: Final = (3, 11)
 DISTRIBUTION: Final = "chess-snn"

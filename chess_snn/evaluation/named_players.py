@@ -15,13 +15,13 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.engines import (
+from chess_snn.evaluation.engines.player import (
     ENGINE_FORMS,
-    EngineSettings,
     check_engine,
     is_engine_name,
     make_engine_player,
 )
+from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.players import (
     MAX_DEPTH,
     MAX_EXPECTIMAX_DEPTH,
@@ -47,7 +47,7 @@ _MOVE_COUNTER: Final = _COIN_COUNTER + np.uint64(1)
 DECREED_RATINGS: Final[Mapping[str, int]] = MappingProxyType(
     {"random": 400, "greedy": 800, "minimax:2": 1200}
 )
-"""Elo by decree of players that :func:`chess_snn.evaluation.make_player` knows."""
+"""Elo by decree of players that :func:`make_player` knows."""
 KNOWN_PLAYERS = (
     "random", "greedy", f"minimax:N (N from 1 to {MAX_DEPTH})",
     f"expectimax:N (N from 1 to {MAX_EXPECTIMAX_DEPTH})", *ENGINE_FORMS,

@@ -9,19 +9,13 @@ from doubling_game import TAKE, WAIT, DoublingGame
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError, CorruptDataError, IllegalMoveError
-from chess_snn.evaluation import (
-    GreedyPlayer,
-    MatchResult,
-    RandomPlayer,
-    choose_openings,
-    match_seeds,
-    pair_counts,
-    play_match,
-    play_seeds,
-    point_figures,
-)
 from chess_snn.evaluation.match_files import match_fault
-from chess_snn.evaluation.scores import mean_interval
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import choose_openings
+from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
+from chess_snn.evaluation.scores import mean_interval, pair_counts
+from chess_snn.evaluation.solo import match_seeds, play_seeds, point_figures
 from chess_snn.games import ONGOING
 
 GAME = DoublingGame()

@@ -14,16 +14,10 @@ from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.matches import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
-    PAIR_SCORES,
-    Crosstable,
-    RatedGame,
-    SprtSettings,
-    fit_ratings,
-    logistic_score,
-    sprt,
-)
-from chess_snn.evaluation.comparison import log_likelihood_ratio
+from chess_snn.evaluation.comparison import SprtSettings, log_likelihood_ratio, sprt
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
+from chess_snn.evaluation.ratings.fit import fit_ratings
+from chess_snn.evaluation.scores import PAIR_SCORES, logistic_score
 
 pair_counts = st.lists(st.integers(0, 200), min_size=5, max_size=5).map(np.array)
 seen_counts = st.lists(st.integers(20, 60), min_size=5, max_size=5).map(np.array)
