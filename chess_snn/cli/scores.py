@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -85,8 +84,7 @@ def scores_command(
 
 
 def _figures(spec: GameSpec, done: SoloGames, first: SoloGames) -> Json:
-    own = asdict(point_figures(spec, done.points, done.milestones, done.plies))
-    return own | {
+    return point_figures(spec, done.points, done.milestones, done.plies) | {
         "moves_per_s": float(done.plies.sum() / done.seconds),
         "seconds": done.seconds,
         "ahead_of_first": paired_difference(done.points, first.points),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -44,7 +45,9 @@ def match():
 
 
 def figures_of(games):
-    return point_figures(GAME.spec, games.points, games.milestones, games.plies)
+    return SimpleNamespace(
+        **point_figures(GAME.spec, games.points, games.milestones, games.plies)
+    )
 
 
 def test_means_and_milestones_are_those_of_the_closed_form(greedy_games):
