@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_states(counts, state):
     assert result.lower == pytest.approx(math.log(0.05))
     assert result.upper == pytest.approx(-math.log(0.05))
     assert (result.lower < result.llr < result.upper) == (state == "continue")
-    json.dumps(result.to_json(), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 @pytest.mark.parametrize("counts", [[0, 0, 5, 0, 0], [0, 0, 0, 0, 3], [3, 0, 0, 0, 0]])
