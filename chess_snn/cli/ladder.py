@@ -10,7 +10,7 @@ import typer
 
 from chess_snn import __version__
 from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
-from chess_snn.cli.ladder_rate import LadderOption, find_ladder, rate
+from chess_snn.cli.ladder_rate import ENGINE_S, LadderOption, find_ladder, rate
 from chess_snn.cli.options import (
     AsJsonOption,
     SeedOption,
@@ -56,9 +56,6 @@ DEFAULT_PAIRS: Final = 110
 """About half an hour on 2 cores."""
 PARTS: Final = "parts"
 """Folder of the finished parts of a round-robin."""
-_ENGINE_S: Final = 60.0
-"""No clock runs: an engine that is slow because the machine is busy should not be taken
-for dead."""
 _EXIT_CHANGED: Final = 1
 _EVENT: Final = "chess-snn ladder"
 
@@ -83,7 +80,7 @@ def make_command(
     ] = 0.0,
     max_plies: Annotated[int, typer.Option(help="Longer games are truncated.")] = DEFAULT_MAX_PLIES,
     threads: ThreadsOption = 0,
-    engine_seconds: EngineSeconds = _ENGINE_S,
+    engine_seconds: EngineSeconds = ENGINE_S,
 ) -> None:
     """Play a round-robin between players of all strengths, and rate them together.
 
@@ -157,7 +154,7 @@ def check_command(
         Path | None, typer.Option(help="Keep the games in this folder, and go on from there.")
     ] = None,
     threads: ThreadsOption = 0,
-    engine_seconds: EngineSeconds = _ENGINE_S,
+    engine_seconds: EngineSeconds = ENGINE_S,
 ) -> None:
     """Play the first games of every pairing again, and compare them with the ladder's own.
 
