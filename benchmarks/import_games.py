@@ -15,7 +15,8 @@ import chess.pgn
 from benchmarks.random_data import play_random_games
 from benchmarks.report import Quick, Report, benchmark
 from chess_snn.games import get_game
-from chess_snn.pgn import format_game, import_pgn, standard_tags
+from chess_snn.pgn.importing import import_pgn
+from chess_snn.pgn.writing import format_game, standard_tags
 
 GAMES_BAR: Final = 1500.0
 """Games a second on two cores."""

@@ -6,7 +6,8 @@ from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
 from chess_snn.cores import num_cores
-from chess_snn.pgn import FAULT_KINDS, ImportReport, import_pgn
+from chess_snn.pgn.importing import import_pgn
+from chess_snn.pgn.report import FAULT_KINDS, ImportReport
 from chess_snn.types import Json
 from flows.parameters import CountOrNone, absolute_path
 from flows.prefect_pages import ProgressArtifact
@@ -35,7 +36,7 @@ def import_games(file: str, out: str, workers: CountOrNone = 0, strict: bool = F
 
 @task(name="read_games", task_run_name="read-{file}")
 def read_games(file: Path, out: Path, workers: int, strict: bool) -> ImportReport:
-    """See :func:`chess_snn.pgn.import_pgn`."""
+    """See :func:`chess_snn.pgn.importing.import_pgn`."""
     bar = ProgressArtifact("import-progress")
     imported = import_pgn(
         file, out, workers=workers or num_cores(), strict=strict,

@@ -15,7 +15,8 @@ from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.events import EVALUATION
 from chess_snn.data import is_committed
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import check_book, make_player
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import check_book
 from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
 from flows.cluster import watched_workers

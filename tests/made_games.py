@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from chess_snn.data import GameRecords
-from chess_snn.evaluation import MatchResult
+from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.games import get_game
 
 

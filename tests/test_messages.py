@@ -27,7 +27,7 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.cli import main
 from chess_snn.data import write_shard
-from chess_snn.pgn import read_games
+from chess_snn.pgn.reading import read_games
 
 GOLDEN = Path(__file__).with_name("messages.golden")
 TYPERS_REASON = re.compile(r"(?<=^Error: )(Invalid value for '[^']+').*")

@@ -29,7 +29,8 @@ from chess_snn.cli.players import (
 )
 from chess_snn.data import write_json
 from chess_snn.errors import PositionError
-from chess_snn.evaluation import Analysis, analyse, make_player
+from chess_snn.evaluation.analysis import Analysis, analyse
+from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.scores import wilson_interval
 from chess_snn.evaluation.won_positions import MOST_MOVES, forced_wins, num_solved
 from chess_snn.games import get_game

@@ -31,7 +31,7 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.cli.compare import compare_campaigns
-from chess_snn.cli.console import print_json, print_message
+from chess_snn.cli.console import print_json, print_message, stoppable
 from chess_snn.cli.estimate import estimate
 from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
@@ -54,7 +54,7 @@ from chess_snn.cli.orchestration import fetch_model, load_flows
 from chess_snn.cli.results import print_summary
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
-from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
+from chess_snn.interrupts import interruptible
 
 app = typer.Typer(
     help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
@@ -283,17 +283,14 @@ def _run(folder: CampaignFolder) -> None:
             f"campaign {folder.path}: {campaign_length(folder)}, from iteration "
             f"{len(read_receipts(folder))} on"
         )
-    try:
-        with interruptible():
-            flow = load_flows("campaign")
-            with campaign_terminal() as listener:
-                flow.launch_campaign(folder, listener)
-    except KeyboardInterrupt:
-        print_message(
-            "stopped; everything committed is safe. Go on with it: "
-            f"chess-snn campaign resume {folder.path}"
-        )
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    stopped = (
+        "stopped; everything committed is safe. Go on with it: "
+        f"chess-snn campaign resume {folder.path}"
+    )
+    with stoppable(stopped), interruptible():
+        flow = load_flows("campaign")
+        with campaign_terminal() as listener:
+            flow.launch_campaign(folder, listener)
     print_summary(folder, read_receipts(folder))
     _next_steps(folder)
 

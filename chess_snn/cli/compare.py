@@ -39,8 +39,8 @@ from chess_snn.cli.players import (
 from chess_snn.cli.plots import campaign_curves_svg, comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import Comparison
-from chess_snn.evaluation import compare as judge
+from chess_snn.evaluation.comparison import Comparison
+from chess_snn.evaluation.comparison import compare as judge
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
 from chess_snn.games.base import Game

@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from chess_snn.interrupts import EXIT_INTERRUPTED
+
 console = Console(highlight=False)
 
 Row = TypeVar("Row")
@@ -60,6 +62,16 @@ def print_rows(title: str | None, rows: Mapping[str, str]) -> None:
     width = max(map(len, rows))
     for name, text in rows.items():
         print_message(f"  {name:<{width}}  {text}")
+
+
+@contextmanager
+def stoppable(message: str) -> Iterator[None]:
+    """Print ``message`` and exit with code 130 where Ctrl-C ends the block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_message(message)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated, Final, cast
 
 import typer
@@ -11,16 +12,10 @@ from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.options import AsJsonOption
 from chess_snn.cli.orchestration import load_flows
 from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
-from chess_snn.doctor import (
-    Addresses,
-    Finding,
-    Level,
-    check_machine,
-    check_network,
-    check_software,
-    check_storage,
-)
 from chess_snn.doctor.device_trials import try_devices
+from chess_snn.doctor.findings import Finding, Level
+from chess_snn.doctor.machine import check_machine, check_storage
+from chess_snn.doctor.software import Addresses, check_network, check_software
 from chess_snn.errors import ConfigError, UsageError
 
 EXIT_BROKEN: Final = 1
@@ -72,7 +67,7 @@ def doctor_command(
             update(count, len(devices))
     num_broken = sum(finding.level is Level.BROKEN for finding in findings)
     if as_json:
-        print_json([finding.to_json() for finding in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
         print_message(f"{num_broken} broken" if num_broken else "nothing is broken")
     if num_broken:

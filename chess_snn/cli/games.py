@@ -33,16 +33,17 @@ from chess_snn.cli.console import (
 )
 from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
 from chess_snn.cli.label import label_command
-from chess_snn.cli.learn import learn_command
 from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
 from chess_snn.cli.players import check_game
+from chess_snn.cli.train import learn_command
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.games import get_game
-from chess_snn.pgn import FAULT_KINDS, Imported, import_pgn
+from chess_snn.pgn.importing import Imported, import_pgn
+from chess_snn.pgn.report import FAULT_KINDS
 from chess_snn.types import Json
 
 app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)

@@ -7,14 +7,14 @@ import typer
 
 from chess_snn.campaign.labelling import Teaching, label_games
 from chess_snn.campaign.store.collection import joined, open_collection
-from chess_snn.cli.console import print_message, work_bar
+from chess_snn.cli.console import print_message, stoppable, work_bar
 from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SimulationsOption
 from chess_snn.cli.players import find_network
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
-from chess_snn.evaluation.engines import DEFAULT_LINES, ENGINE_FORMS, Lines, is_engine_name
+from chess_snn.evaluation.engines.player import ENGINE_FORMS, is_engine_name
+from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, Lines
 from chess_snn.games import get_game
-from chess_snn.interrupts import EXIT_INTERRUPTED
 
 
 def label_command(
@@ -58,15 +58,13 @@ def label_command(
         game = get_game(collection.spec.name)
         teaching = Teaching(teacher, find_network(game, teacher, simulations), device=device)
     processes = workers or (1 if device.startswith("cuda") else num_cores())
-    try:
-        with work_bar(f"labelling {collection.name}", "games") as on_progress:
-            labelled = label_games(
-                collection, out, teaching, workers=processes, limit=limit,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        print_message("stopped; the same command goes on, and finished shards are kept")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    with (
+        stoppable("stopped; the same command goes on, and finished shards are kept"),
+        work_bar(f"labelling {collection.name}", "games") as on_progress,
+    ):
+        labelled = label_games(
+            collection, out, teaching, workers=processes, limit=limit, on_progress=on_progress
+        )
     report = labelled.report
     print_message(
         f"{out}: {report.games:,} games, {report.positions:,} positions, "

@@ -10,7 +10,7 @@ import typer
 
 from chess_snn import __version__
 from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
-from chess_snn.cli.ladder_rate import LadderOption, find_ladder, rate
+from chess_snn.cli.ladder_rate import ENGINE_S, LadderOption, find_ladder, rate
 from chess_snn.cli.options import (
     AsJsonOption,
     SeedOption,
@@ -22,31 +22,28 @@ from chess_snn.cli.options import (
 from chess_snn.config import check_range
 from chess_snn.data import write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    DECREED_RATINGS,
-    DEFAULT_MAX_PLIES,
-    EngineSettings,
-    match_pgn,
-)
-from chess_snn.evaluation.ladder import (
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.ladder.check import available_players, num_same_games
+from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
+from chess_snn.evaluation.ladder.ladder import (
     GAMES_FILE,
     LADDER_FILE,
-    LADDER_PLAYERS,
     Ladder,
-    LadderGames,
-    LadderPlan,
     PairResults,
-    available_players,
+    shipped_games,
+)
+from chess_snn.evaluation.ladder.playing import (
+    LADDER_PLAYERS,
+    LadderPlan,
     ladder_pairings,
-    num_same_games,
-    pack_games,
     play_ladder,
     programs_of,
     read_matches,
-    shipped_games,
-    unpack_games,
 )
-from chess_snn.evaluation.ratings import interval_text
+from chess_snn.evaluation.match_files import match_pgn
+from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES
+from chess_snn.evaluation.named_players import DECREED_RATINGS
+from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
 
 app = typer.Typer(
@@ -59,9 +56,6 @@ DEFAULT_PAIRS: Final = 110
 """About half an hour on 2 cores."""
 PARTS: Final = "parts"
 """Folder of the finished parts of a round-robin."""
-_ENGINE_S: Final = 60.0
-"""No clock runs: an engine that is slow because the machine is busy should not be taken
-for dead."""
 _EXIT_CHANGED: Final = 1
 _EVENT: Final = "chess-snn ladder"
 
@@ -86,7 +80,7 @@ def make_command(
     ] = 0.0,
     max_plies: Annotated[int, typer.Option(help="Longer games are truncated.")] = DEFAULT_MAX_PLIES,
     threads: ThreadsOption = 0,
-    engine_seconds: EngineSeconds = _ENGINE_S,
+    engine_seconds: EngineSeconds = ENGINE_S,
 ) -> None:
     """Play a round-robin between players of all strengths, and rate them together.
 
@@ -160,7 +154,7 @@ def check_command(
         Path | None, typer.Option(help="Keep the games in this folder, and go on from there.")
     ] = None,
     threads: ThreadsOption = 0,
-    engine_seconds: EngineSeconds = _ENGINE_S,
+    engine_seconds: EngineSeconds = ENGINE_S,
 ) -> None:
     """Play the first games of every pairing again, and compare them with the ladder's own.
 

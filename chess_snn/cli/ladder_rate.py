@@ -29,26 +29,22 @@ from chess_snn.cli.plots import ladder_svg
 from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    EngineSettings,
-    MatchResult,
-    Player,
-    book_openings,
-    check_book,
-    make_player,
-    play_match,
-)
-from chess_snn.evaluation.ladder import (
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.ladder.adaptive import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
-    Ladder,
     LadderRating,
-    available_players,
     rate_on_ladder,
-    read_ladder,
     run_ladder_test,
 )
+from chess_snn.evaluation.ladder.check import available_players
+from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import book_openings
+from chess_snn.evaluation.players import Player
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json
@@ -62,7 +58,9 @@ _MOST_GAMES: Final = 2000
 """Of a pairing: the book has 1,000 openings."""
 _DIGEST_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
-_ENGINE_S: Final = 60.0
+ENGINE_S: Final = 60.0
+"""No clock runs: an engine that is slow because the machine is busy should not be taken
+for dead."""
 
 
 LadderOption = Annotated[
@@ -112,13 +110,12 @@ def rate(
 
     chess-snn ladder rate exported --against random,greedy,minimax:2 --simulations 0
     """
-    check_book(get_game("chess"), games // 2, "--games")
     check_writable(out and out / RATINGS, "--out")
     models = [find_network(get_game("chess"), text, simulations) for text in networks]
     if len({model.name for model in models}) < len(models):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
     found = find_ladder(ladder)
-    engines = EngineSettings(threads, answer_s=_ENGINE_S, start_s=_ENGINE_S)
+    engines = EngineSettings(threads, answer_s=ENGINE_S, start_s=ENGINE_S)
     opponents = tuple(name.strip() for name in against.split(",") if name.strip())
     names = tuple(make_player(get_game("chess"), name, engines).name for name in opponents)
     on_ladder = tuple(name for name in names or found.players if name in found.players)

@@ -31,20 +31,12 @@ from chess_snn.cli.players import (
 )
 from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    KNOWN_PLAYERS,
-    MatchResult,
-    check_pgn_game,
-    choose_openings,
-    default_max_plies,
-    elo_difference,
-    match_pgn,
-    pair_counts,
-    play_match,
-)
-from chess_snn.evaluation.match_files import write_match
-from chess_snn.evaluation.match_result import CUT
-from chess_snn.evaluation.matches import MOST_PLIES
+from chess_snn.evaluation.match_files import check_pgn_game, match_pgn, write_match
+from chess_snn.evaluation.match_result import CUT, MatchResult
+from chess_snn.evaluation.matches import MOST_PLIES, default_max_plies, play_match
+from chess_snn.evaluation.named_players import KNOWN_PLAYERS
+from chess_snn.evaluation.openings import choose_openings
+from chess_snn.evaluation.scores import elo_difference, pair_counts
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import Game
 from chess_snn.types import Json, UInt64Array

@@ -31,7 +31,7 @@ from chess_snn.cli.players import (
 from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
 from chess_snn.config import check_choice
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import KNOWN_PLAYERS
+from chess_snn.evaluation.named_players import KNOWN_PLAYERS
 from chess_snn.games import Game
 
 _SIDES: Final = {"white": 0, "black": 1}

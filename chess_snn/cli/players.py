@@ -22,16 +22,15 @@ from chess_snn.campaign.models.references import (
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
 from chess_snn.errors import PositionError, UsageError
-from chess_snn.evaluation import (
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.named_players import (
     KNOWN_PLAYERS,
     DilutedPlayer,
-    EngineSettings,
-    Player,
-    SearchPlayer,
     is_player_name,
     make_player,
     split_dilution,
 )
+from chess_snn.evaluation.players import Player, SearchPlayer
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import make_evaluator

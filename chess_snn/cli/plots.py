@@ -7,8 +7,9 @@ from html import escape
 from typing import Final
 
 from chess_snn.campaign.strength.measured_points import MEASURES, Measure, Milestone
-from chess_snn.evaluation import Comparison
-from chess_snn.evaluation.ladder import Ladder, LadderRating
+from chess_snn.evaluation.comparison import Comparison
+from chess_snn.evaluation.ladder.adaptive import LadderRating
+from chess_snn.evaluation.ladder.ladder import Ladder
 
 _INK: Final = "#333"
 _FAINT: Final = "#bbb"

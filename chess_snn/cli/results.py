@@ -36,7 +36,7 @@ from chess_snn.cli.console import console, print_json, print_message, table_of
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.data import write_text
 from chess_snn.errors import CampaignError, UsageError
-from chess_snn.evaluation.ratings import Rating, interval_text
+from chess_snn.evaluation.ratings.result import Rating, interval_text
 from chess_snn.evaluation.solo import interval_text as points_text
 from chess_snn.games import get_game
 from chess_snn.types import Json

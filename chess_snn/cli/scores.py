@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -19,16 +18,16 @@ from chess_snn.cli.options import (
 from chess_snn.cli.players import GameOption, find_player, game_of_players, take_seat
 from chess_snn.data import write_json
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import (
-    KNOWN_PLAYERS,
+from chess_snn.evaluation.matches import default_max_plies
+from chess_snn.evaluation.named_players import KNOWN_PLAYERS
+from chess_snn.evaluation.solo import (
     SoloGames,
-    default_max_plies,
+    interval_text,
     match_seeds,
     paired_difference,
     play_seeds,
     point_figures,
 )
-from chess_snn.evaluation.solo import interval_text
 from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
@@ -85,8 +84,7 @@ def scores_command(
 
 
 def _figures(spec: GameSpec, done: SoloGames, first: SoloGames) -> Json:
-    own = asdict(point_figures(spec, done.points, done.milestones, done.plies))
-    return own | {
+    return point_figures(spec, done.points, done.milestones, done.plies) | {
         "moves_per_s": float(done.plies.sum() / done.seconds),
         "seconds": done.seconds,
         "ahead_of_first": paired_difference(done.points, first.points),

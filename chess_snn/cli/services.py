@@ -9,10 +9,10 @@ import typer
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.naming import services_directory
-from chess_snn.cli.console import print_message
+from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.orchestration import ask_mlflow, load_flows
 from chess_snn.errors import CampaignLockedError, ChessSnnError, UsageError, without_credentials
-from chess_snn.interrupts import EXIT_INTERRUPTED, interruptible
+from chess_snn.interrupts import interruptible
 
 
 def up_command(
@@ -60,12 +60,8 @@ def up_command(
         ]
         services.start_in_background(options, directory, print_message)
         return
-    try:
-        with interruptible():
-            load_flows("supervisor").run_services(directory, settings, print_message)
-    except KeyboardInterrupt:
-        print_message("ended: worker, servers and all runs")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    with stoppable("ended: worker, servers and all runs"), interruptible():
+        load_flows("supervisor").run_services(directory, settings, print_message)
 
 
 def down_command() -> None:

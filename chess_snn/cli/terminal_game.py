@@ -16,7 +16,7 @@ from chess_snn.cli.drawing import draw_board, draw_position
 from chess_snn.cli.options import refuse_in_campaign
 from chess_snn.data import write_text
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
-from chess_snn.evaluation import Player
+from chess_snn.evaluation.players import Player
 from chess_snn.evaluation.solo import chance_words
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.chess import action_of_move, move_of_action, to_board

@@ -11,7 +11,6 @@ from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.cli.options import NetworkDeviceOption
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.cores import num_cores
-from chess_snn.devices import find_device
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.uci import Options, Session
@@ -38,7 +37,6 @@ def uci_command(
 
     chess-snn uci --model campaigns/cpu-001
     """
-    find_device(device)
     options = Options(
         model=model, simulations=simulations, threads=threads or num_cores(), device=device
     )

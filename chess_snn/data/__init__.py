@@ -36,8 +36,14 @@ from chess_snn.data.manifest import (
     verify_folder,
 )
 from chess_snn.data.records import START_KINDS, GameRecords, concatenate
-from chess_snn.data.restarts import restart_states
-from chess_snn.data.samples import Samples, check_td_lambda, play_actions, rewards_of, state_rows
+from chess_snn.data.samples import (
+    Samples,
+    check_td_lambda,
+    play_actions,
+    restart_states,
+    rewards_of,
+    state_rows,
+)
 from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
 from chess_snn.data.window import GAMES_BEFORE, ReplayWindow
 

@@ -9,13 +9,14 @@ Dimensions: n games, k of them in play at a ply, N positions, R record words, M 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 
 from chess_snn.data.records import GameRecords, concatenate
+from chess_snn.data.samples import state_rows
 from chess_snn.data.shard import read_shard_of
 from chess_snn.errors import CorruptDataError, PositionError, UnknownVersionError, UsageError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, ValueKind
@@ -83,14 +84,12 @@ def game_faults(game: Game, records: GameRecords) -> dict[int, str]:
 
 def _possible_starts(game: Game, states: UInt64Array) -> tuple[UInt64Array, dict[int, str]]:
     """State rows uint64[n, W] of record rows uint64[n, R], and what is wrong with some of them."""
-    rows = np.zeros((len(states), game.spec.state_words), np.uint64)
-    rows[:, : states.shape[1]] = states
     faults: dict[int, str] = {}
     distinct, index_of = np.unique(states, axis=0, return_inverse=True)
     for number, state in enumerate(distinct):
         if (fault := start_fault(game, state)) is not None:
             faults |= dict.fromkeys(np.flatnonzero(index_of == number).tolist(), fault)
-    return rows, faults
+    return state_rows(game.spec, states), faults
 
 
 def start_fault(game: Game, state: UInt64Array) -> str | None:
@@ -220,55 +219,41 @@ class ShardAudit:
     """What was found in one shard."""
 
     verdict: Verdict
-    fault: str
+    fault: str = ""
     """In words; empty of a whole one."""
-    num_games: int
-    """0 of a shard that cannot be read; as those below."""
-    num_positions: int
-    num_bytes: int
-    meta: Json
+    num_games: int = 0
+    """0 unless the shard is whole; as those below."""
+    num_positions: int = 0
+    num_bytes: int = 0
+    meta: Json = field(default_factory=dict)
     """Of its manifest."""
 
 
 def audit_shards(game: Game, folders: Sequence[Path]) -> list[ShardAudit]:
     """Audit the shards in ``folders``; their games are replayed side by side."""
     audits: list[ShardAudit] = []
-    readable: list[tuple[int, GameRecords]] = []
+    readable: dict[int, GameRecords] = {}
     for number, folder in enumerate(folders):
         try:
             records, manifest = read_shard_of(game.spec, folder)
         except UnknownVersionError as error:
-            audits.append(_unread("unknown version", str(error)))
+            audits.append(ShardAudit("unknown version", str(error)))
         except (CorruptDataError, UsageError) as error:
-            audits.append(_unread("damaged", str(error)))
+            audits.append(ShardAudit("damaged", str(error)))
         else:
-            readable.append((number, records))
+            readable[number] = records
             audits.append(ShardAudit(
                 "whole", "", records.num_games, records.num_positions, manifest.num_bytes,
                 manifest.meta,
             ))
-    return _with_faulty_games(game, folders, audits, readable)
-
-
-def _unread(verdict: Verdict, fault: str) -> ShardAudit:
-    return ShardAudit(verdict, fault, 0, 0, 0, {})
-
-
-def _with_faulty_games(
-    game: Game, folders: Sequence[Path], audits: list[ShardAudit],
-    readable: Sequence[tuple[int, GameRecords]],
-) -> list[ShardAudit]:
-    if not readable:
-        return audits
-    faults = game_faults(game, concatenate([records for _, records in readable]))
-    ends = np.cumsum([records.num_games for _, records in readable])
-    by_shard: dict[int, list[str]] = {}
-    for index, fault in faults.items():
-        part = int(np.searchsorted(ends, index, side="right"))
-        first = int(ends[part]) - readable[part][1].num_games
-        by_shard.setdefault(readable[part][0], []).append(f"game {index - first}: {fault}")
-    for number, told in by_shard.items():
-        more = f"; and {len(told) - _TOLD_GAMES} more games" if len(told) > _TOLD_GAMES else ""
-        text = f"{folders[number]}: {'; '.join(told[:_TOLD_GAMES])}{more}"
-        audits[number] = _unread("damaged", text)
+    faults = game_faults(game, concatenate([*readable.values()])) if readable else {}
+    first = 0
+    for number, records in readable.items():
+        games = range(first, first + records.num_games)
+        first = games.stop
+        told = [f"game {k - games.start}: {fault}" for k, fault in faults.items() if k in games]
+        if told:
+            more = f"; and {len(told) - _TOLD_GAMES} more games" if len(told) > _TOLD_GAMES else ""
+            text = f"{folders[number]}: {'; '.join(told[:_TOLD_GAMES])}{more}"
+            audits[number] = ShardAudit("damaged", text)
     return audits

@@ -41,7 +41,7 @@ _HINTS = {
     errno.EISDIR: "choose a place that is not taken by a folder",
 }
 
-_RESTORE_OR_DELETE = "restore it from a copy, or delete it so that it is made again"
+RESTORE_OR_DELETE = "restore it from a copy, or delete it so that it is made again"
 
 _UNREADABLE = {errno.EIO, errno.ELOOP}
 """What file systems say of a file that they cannot give, and never will."""
@@ -130,18 +130,14 @@ def _raise(error: OSError) -> NoReturn:
     raise error
 
 
-def sync_file(path: Path) -> None:
-    """Force the content of the file ``path`` to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def sync_folder(folder: Path) -> None:
     """Force the names in ``folder`` to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    sync_file(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def sync_file(path: Path, flags: int = os.O_RDONLY) -> None:
+    """Force the content of the file ``path`` to the disk."""
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:
@@ -255,7 +251,7 @@ def take_name(temporary: Path, path: Path) -> bool:
     return True
 
 
-def read_json(path: Path, hint: str = _RESTORE_OR_DELETE) -> Json:
+def read_json(path: Path, hint: str = RESTORE_OR_DELETE) -> Json:
     """The JSON object at ``path``.
 
     Args:
@@ -278,7 +274,7 @@ def read_json(path: Path, hint: str = _RESTORE_OR_DELETE) -> Json:
     return parse_json(content, str(path), hint)
 
 
-def parse_json(content: bytes, place: str, hint: str = _RESTORE_OR_DELETE) -> Json:
+def parse_json(content: bytes, place: str, hint: str = RESTORE_OR_DELETE) -> Json:
     """The JSON object in ``content``, the bytes of ``place``; see :func:`read_json`.
 
     Raises:

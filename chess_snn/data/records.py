@@ -110,13 +110,10 @@ STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
 }
 """The stored columns, one array each."""
 
-_ADDED_IN: Final[Mapping[str, int]] = {"surprises": 2, "cut_values_white": 2, "start_kinds": 2}
-"""The shard version that each later column came with; 0 says of all three that there was none."""
-
-_AS_LONG_AS: Final = {
+_SINCE_VERSION_2: Final = {
     "surprises": "actions", "cut_values_white": "outcomes_white", "start_kinds": "outcomes_white",
 }
-"""A column of the first version with as many rows as each later one."""
+"""Columns that version 1 of a shard lacks, each with a column that has as many rows."""
 
 _SMALLEST_WEIGHT: Final = np.finfo(np.float16).smallest_subnormal
 """A positive weight must stay positive in float16."""
@@ -126,39 +123,29 @@ _MOST_SURPRISE: Final = float(np.finfo(np.float16).max)
 
 def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
     """The stored columns of ``records``."""
-    columns: dict[str, NDArray[Any]] = {
-        "states": records.states,
-        "actions": records.actions,
-        "values_stm": records.values_stm,
-        "surprises": records.surprises,
+    columns = {field.name: getattr(records, field.name) for field in fields(records)} | {
         "target_lengths": np.diff(records.target_offsets),
-        "target_actions": records.target_actions,
-        "target_weights": np.maximum(records.target_weights, _SMALLEST_WEIGHT),
         "game_lengths": np.diff(records.game_offsets),
-        "outcomes_white": records.outcomes_white,
-        "terminations": records.terminations,
-        "cut_values_white": records.cut_values_white,
-        "start_kinds": records.start_kinds,
+        "target_weights": np.maximum(records.target_weights, _SMALLEST_WEIGHT),
     }
     return {name: columns[name].astype(dtype) for name, dtype in STORED_DTYPES.items()}
 
 
 def columns_of(version: int) -> list[str]:
     """The columns that a shard of ``version`` has."""
-    return [name for name in STORED_DTYPES if _ADDED_IN.get(name, 1) <= version]
+    return [name for name in STORED_DTYPES if version > 1 or name not in _SINCE_VERSION_2]
 
 
 def add_later_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """``columns`` of any version as the present one has them.
 
-    Surprises were not recorded then, truncated games counted as drawn, and all games began
+    Surprises were not recorded in version 1, truncated games counted as drawn, and all games began
     at the beginning: 0 in each column.
     """
-    added = {
-        name: np.zeros(len(columns[_AS_LONG_AS[name]]), STORED_DTYPES[name])
-        for name in _ADDED_IN if name not in columns
-    }
-    return dict(columns) | added
+    return {
+        name: np.zeros(len(columns[like]), STORED_DTYPES[name])
+        for name, like in _SINCE_VERSION_2.items()
+    } | dict(columns)
 
 
 def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
@@ -171,22 +158,17 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
         if columns[name].dtype != dtype:
             found = columns[name].dtype
             raise ValueError(f"{name} must have type {np.dtype(dtype)}, found {found}")
+    stored: dict[str, NDArray[Any]] = {
+        name: column.astype(np.float32) if column.dtype == np.float16 else column
+        for name, column in columns.items()
+    }
+    target_lengths = stored.pop("target_lengths")
     records = GameRecords(
-        states=columns["states"],
-        actions=columns["actions"],
-        values_stm=columns["values_stm"].astype(np.float32),
-        surprises=columns["surprises"].astype(np.float32),
-        target_offsets=offsets(columns["target_lengths"]),
-        target_actions=columns["target_actions"],
-        target_weights=columns["target_weights"].astype(np.float32),
-        game_offsets=offsets(columns["game_lengths"]),
-        outcomes_white=columns["outcomes_white"],
-        terminations=columns["terminations"],
-        cut_values_white=columns["cut_values_white"].astype(np.float32),
-        start_kinds=columns["start_kinds"],
+        target_offsets=offsets(target_lengths), game_offsets=offsets(stored.pop("game_lengths")),
+        **stored,
     )
     check_records(records)
-    sums: Float32Array = np.repeat(_sums(records), columns["target_lengths"])
+    sums: Float32Array = np.repeat(_sums(records), target_lengths)
     return replace(records, target_weights=records.target_weights / sums)
 
 

@@ -1,4 +1,4 @@
-"""Samples: what the positions of games are worth, which are drawn, and batches of columns of them.
+"""Samples: what positions are worth, which are drawn, batches of them; and where games restart.
 
 A position's lambda-return mixes what the search said there with what came after it::
 
@@ -17,15 +17,20 @@ The weight is bounded, so that no position fills the batches.
 Dimensions: N positions, B samples, R record words, K entries of the batch's longest policy target.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.data.records import GameRecords
-from chess_snn.errors import ConfigError
+from chess_snn.data.shard import read_shard_of
+from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec, ValueKind
 from chess_snn.jit import kernel
+from chess_snn.rng import generator
 from chess_snn.types import (
     BoolArray,
     Float32Array,
@@ -39,6 +44,10 @@ from chess_snn.types import (
 
 _ROWS_AT_ONCE = 65_536
 """Positions whose rewards are computed in one call of the rules."""
+_FIRST_PLIES: Final = 8
+"""Not restarted from: they are near the start that ordinary games have anyway."""
+_LAST_PLIES: Final = 4
+"""Not restarted from: the game is as good as over there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,3 +249,47 @@ class SurpriseDraw:
         """int64[num_draws] in [0, n), independent of each other."""
         drawn: Int64Array = np.searchsorted(self._ends, rng.random(num_draws), side="right")
         return drawn
+
+
+def restart_states(
+    spec: GameSpec, shard_folders: Sequence[Path], value_limit: float, limit: int, seed: int
+) -> UInt64Array:
+    """Record rows uint64[m, R], m <= ``limit``, of positions that neither side had won.
+
+    Args:
+        spec: of the game.
+        shard_folders: shards of one game, at least one; all of them are read.
+        value_limit: positions with a larger root value, in size, are left out; as a share of the
+            largest value that the game has, in [0, 1].
+        limit: most rows; among more positions that qualify, it draws without replacement.
+        seed: decides that draw, together with the order of the shards.
+
+    Raises:
+        CorruptDataError: a shard is damaged; it is named.
+        UsageError: no shard, or one of another game.
+        ConfigError: a limit out of its range.
+    """
+    check_range("restarts.value_limit", value_limit, ge=0, le=1)
+    check_range("restarts.limit", limit, ge=1)
+    if not shard_folders:
+        raise UsageError("restarts need at least one shard, got none; play games first")
+    most = value_limit * spec.value_limit
+    states = np.concatenate([
+        _contested_states(read_shard_of(spec, folder)[0], most) for folder in shard_folders
+    ])
+    if len(states) <= limit:
+        return states
+    chosen = generator(seed, "restarts").choice(len(states), size=limit, replace=False)
+    return states[np.sort(chosen)]
+
+
+def _contested_states(records: GameRecords, most: float) -> UInt64Array:
+    lengths = np.diff(records.game_offsets)
+    rows = np.arange(records.num_positions)
+    ply = rows - np.repeat(records.game_offsets[:-1], lengths)
+    plies_left = np.repeat(records.game_offsets[1:], lengths) - rows
+    return records.states[
+        (np.abs(records.values_stm) <= most)
+        & (ply >= _FIRST_PLIES)
+        & (plies_left > _LAST_PLIES)
+    ]

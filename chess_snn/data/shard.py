@@ -30,6 +30,7 @@ from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
 from chess_snn.data.commit import adopt, commit_archive
+from chess_snn.data.files import RESTORE_OR_DELETE
 from chess_snn.data.formats import StoredFormat
 from chess_snn.data.manifest import (
     Manifest,
@@ -125,8 +126,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
         raise CorruptDataError(
-            f"{folder} cannot be decoded: {error}; restore it from a copy, or delete it so that "
-            "it is made again"
+            f"{folder} cannot be decoded: {error}; {RESTORE_OR_DELETE}"
         ) from error
     return records, manifest
 
@@ -147,10 +147,7 @@ def read_shard_of(spec: GameSpec, folder: Path) -> tuple[GameRecords, Manifest]:
             f"of {spec.record_words} words are wanted; leave it out"
         )
     for fault in spec_faults(spec, records):
-        raise CorruptDataError(
-            f"shard {folder}: {fault}; restore it from a copy, or delete it so that it is made "
-            "again"
-        )
+        raise CorruptDataError(f"shard {folder}: {fault}; {RESTORE_OR_DELETE}")
     return records, manifest
 
 

@@ -125,7 +125,12 @@ class ReplayWindow:
             room -= kept[-1].records.num_positions
             if kept[-1] is not games:
                 break
-        games = _join(kept[::-1])
+        kept.reverse()
+        games = _Games(
+            concatenate([part.records for part in kept]),
+            np.concatenate([part.is_holdout for part in kept]),
+            tuple(name for part in kept for name in part.shard_names),
+        )
         if not games.shard_names:
             raise UsageError(
                 f"the newest game of {shard_folders[-1]} alone has more than the "
@@ -270,12 +275,4 @@ def _drop_games(records: GameRecords, num_games: int) -> GameRecords:
         terminations=records.terminations[num_games:],
         cut_values_white=records.cut_values_white[num_games:],
         start_kinds=records.start_kinds[num_games:],
-    )
-
-
-def _join(parts: Sequence[_Games]) -> _Games:
-    return _Games(
-        concatenate([part.records for part in parts]),
-        np.concatenate([part.is_holdout for part in parts]),
-        tuple(name for part in parts for name in part.shard_names),
     )

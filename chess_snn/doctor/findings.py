@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chess_snn.types import Json
-
 
 class Level(StrEnum):
     """How bad it is."""
@@ -27,13 +25,6 @@ class Finding:
     """What was found."""
     remedy: str = ""
     """What to do about it; there is one wherever ``level`` is broken."""
-
-    def to_json(self) -> Json:
-        """Its fields."""
-        return {
-            "subject": self.subject, "level": str(self.level), "fact": self.fact,
-            "remedy": self.remedy,
-        }
 
 
 def ok(subject: str, fact: str) -> Finding:

@@ -188,13 +188,6 @@ class SprtResult:
     num_pairs: int
     """Pairs of games that it rests on."""
 
-    def to_json(self) -> Json:
-        """All fields."""
-        return {
-            "state": self.state, "llr": self.llr, "lower": self.lower, "upper": self.upper,
-            "num_pairs": self.num_pairs,
-        }
-
 
 def sprt(counts: Int64Array, settings: SprtSettings) -> SprtResult:
     """Judge a candidate by its pairs so far.

@@ -24,7 +24,7 @@ from chess_snn.evaluation.match_result import (
 )
 from chess_snn.evaluation.solo import chance_words, seeds_of_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
-from chess_snn.pgn import format_moves, game_tags
+from chess_snn.pgn.writing import format_moves, game_tags
 from chess_snn.types import BoolArray, Float64Array, Json, UInt64Array
 
 _FORMAT: Final = StoredFormat(

@@ -45,6 +45,10 @@ _ENDING_WITHOUT_RULE: Final = {0.5: CUT, 0.0: FORFEIT_ENDING, 1.0: FORFEIT_ENDIN
 """By the score of a game that ended by no rule."""
 _SCORES: Final = {None: np.nan, 0: 0.0, 0.5: 0.5, 1: 1.0}
 """What a game may score, as JSON has it."""
+_COLUMNS: Final = (
+    "a_is_white", "scores_a", "terminations", "plies", "actions", "points", "milestones",
+)
+"""Arrays that those of several matches are joined to."""
 _SOLO_COLUMNS: Final[dict[str, type]] = {"points": float, "milestones": int}
 """Of every game, in a game of one player alone."""
 DETAILS: Final = ("schema", "openings", "per_game")
@@ -194,8 +198,8 @@ class MatchResult:
         """Of a game of one player: figures of ``a``'s games and of ``b``'s, and ``ahead``."""
         sides = {"a": self.a_is_white, "b": ~self.a_is_white}
         figures = {
-            name: asdict(
-                point_figures(self.spec, self.points[own], self.milestones[own], self.plies[own])
+            name: point_figures(
+                self.spec, self.points[own], self.milestones[own], self.plies[own]
             )
             for name, own in sides.items()
         }
@@ -232,6 +236,9 @@ class MatchResult:
     def joined(cls, parts: Sequence[Self]) -> Self:
         """One match of several between the same players, whose openings stand in this order."""
         firsts = np.cumsum([0, *(len(part.opening_keys) for part in parts[:-1])])
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+        }
         return cls(
             spec=parts[0].spec, player_a=parts[0].player_a, player_b=parts[0].player_b,
             opening_keys=tuple(key for part in parts for key in part.opening_keys),
@@ -240,14 +247,7 @@ class MatchResult:
                 part.opening_index + np.int32(first)
                 for part, first in zip(parts, firsts, strict=True)
             ]),
-            a_is_white=np.concatenate([part.a_is_white for part in parts]),
-            scores_a=np.concatenate([part.scores_a for part in parts]),
-            terminations=np.concatenate([part.terminations for part in parts]),
-            plies=np.concatenate([part.plies for part in parts]),
-            actions=np.concatenate([part.actions for part in parts]),
-            programs=_programs_of(parts),
-            points=np.concatenate([part.points for part in parts]),
-            milestones=np.concatenate([part.milestones for part in parts]),
+            programs=_programs_of(parts), **columns,
         )
 
     @classmethod

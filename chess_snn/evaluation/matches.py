@@ -17,15 +17,15 @@ from typing import Final
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
+from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_keys
 from chess_snn.evaluation.played_moves import MoveLog
-from chess_snn.evaluation.players import FORFEIT, VOID, Player, program_of
+from chess_snn.evaluation.players import FORFEIT, VOID, Player, choose_legal, program_of
 from chess_snn.evaluation.solo import SoloGames, play_seeds, seed_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec
 from chess_snn.rng import generator
-from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Progress, UInt64Array
+from chess_snn.types import BoolArray, Int16Array, Int64Array, Progress, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
 """Half-moves after which a game of two players is truncated."""
@@ -90,7 +90,7 @@ def play_match(
         rows = np.flatnonzero(a_to_move == (seat == _SEAT_A))
         games = live[rows]
         actions = np.full(len(live), NO_ACTION, dtype=np.int16)
-        actions[rows] = _choose(
+        actions[rows] = choose_legal(
             game, player, batch.take(rows), keys[seat, games], result.plies[games]
         )
         is_played = actions[rows] >= 0
@@ -206,21 +206,6 @@ def _stream_keys(result: MatchResult, seed: int) -> UInt64Array:
         by_colour = stream.integers(0, 2**64, size=(result.num_games // 2, 2), dtype=np.uint64)
         keys[seat] = by_colour[result.opening_index, is_white.astype(np.int64)]
     return keys
-
-
-def _choose(
-    game: Game, player: Player, batch: GameBatch, keys: UInt64Array, plies: Int32Array
-) -> Int16Array:
-    """The player's actions for ``batch``, none of whose games has ended."""
-    actions = player.choose(batch, keys, plies)
-    is_legal = batch.lists(actions) | (actions == FORFEIT) | (actions == VOID)
-    if not is_legal.all():
-        row = int(np.argmin(is_legal))
-        raise IllegalMoveError(
-            f"player {player.name!r} chose action {actions[row]}, which is illegal in "
-            f"{game.format_state(batch.state[row])!r}"
-        )
-    return actions
 
 
 def _record_ended(result: MatchResult, batch: GameBatch, live: Int64Array, mover: int) -> None:

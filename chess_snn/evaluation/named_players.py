@@ -15,13 +15,13 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.engines import (
+from chess_snn.evaluation.engines.player import (
     ENGINE_FORMS,
-    EngineSettings,
-    check_engine,
+    EnginePlayer,
     is_engine_name,
-    make_engine_player,
+    parse_engine,
 )
+from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.players import (
     MAX_DEPTH,
     MAX_EXPECTIMAX_DEPTH,
@@ -47,7 +47,7 @@ _MOVE_COUNTER: Final = _COIN_COUNTER + np.uint64(1)
 DECREED_RATINGS: Final[Mapping[str, int]] = MappingProxyType(
     {"random": 400, "greedy": 800, "minimax:2": 1200}
 )
-"""Elo by decree of players that :func:`chess_snn.evaluation.make_player` knows."""
+"""Elo by decree of players that :func:`make_player` knows."""
 KNOWN_PLAYERS = (
     "random", "greedy", f"minimax:N (N from 1 to {MAX_DEPTH})",
     f"expectimax:N (N from 1 to {MAX_EXPECTIMAX_DEPTH})", *ENGINE_FORMS,
@@ -163,18 +163,23 @@ def _parse(game: Game, text: str) -> Callable[[EngineSettings], Player]:
         make_inner = _parse(game, inner)
         return lambda engines: DilutedPlayer(make_inner(engines), percent)
     if is_engine_name(text):
-        check_engine(game, text)
-        return lambda engines: make_engine_player(game, text, engines)
+        parse_engine(game, text)
+        return lambda engines: EnginePlayer(game, text, engines)
     player = _make_ours(game, text)
     return lambda _engines: player
 
 
 def _make_ours(game: Game, text: str) -> Player:
-    kind, separator, argument = text.partition(":")
-    builder = _BUILDERS.get(kind + separator)
-    if builder is None or bool(separator) != bool(argument):
-        raise ConfigError(f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}")
-    return builder(game, argument)
+    match text.partition(":"):
+        case "random", "", "":
+            return RandomPlayer()
+        case "greedy", "", "":
+            return GreedyPlayer(game)
+        case "minimax", ":", argument if argument:
+            return MinimaxPlayer(game, _depth(text, argument, MAX_DEPTH))
+        case "expectimax", ":", argument if argument:
+            return ExpectimaxPlayer(game, _depth(text, argument, MAX_EXPECTIMAX_DEPTH))
+    raise ConfigError(f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}")
 
 
 def is_player_name(text: str) -> bool:
@@ -182,26 +187,9 @@ def is_player_name(text: str) -> bool:
     return is_engine_name(text) or _OURS.match(text) is not None
 
 
-def _minimax(game: Game, argument: str) -> Player:
-    return MinimaxPlayer(game, _depth("minimax", argument, MAX_DEPTH))
-
-
-def _expectimax(game: Game, argument: str) -> Player:
-    return ExpectimaxPlayer(game, _depth("expectimax", argument, MAX_EXPECTIMAX_DEPTH))
-
-
-def _depth(kind: str, argument: str, largest: int) -> int:
+def _depth(text: str, argument: str, largest: int) -> int:
     if not (argument.isascii() and argument.isdigit()):
         raise ConfigError(
-            f"player '{kind}:{argument}': the depth must be a whole number from 1 to {largest}"
+            f"player {text!r}: the depth must be a whole number from 1 to {largest}"
         )
     return int(argument)
-
-
-_BUILDERS: dict[str, Callable[[Game, str], Player]] = {
-    "random": lambda _game, _argument: RandomPlayer(),
-    "greedy": lambda game, _argument: GreedyPlayer(game),
-    "minimax:": _minimax,
-    "expectimax:": _expectimax,
-}
-"""A kind that takes an argument is listed with its colon."""

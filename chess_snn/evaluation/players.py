@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError
+from chess_snn.errors import ConfigError, IllegalMoveError
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.minimax import best_actions, best_rewarded_actions
 from chess_snn.games.sampling import random_legal_actions
@@ -81,6 +81,29 @@ def program_of(player: Player) -> ProgramFacts | None:
     """The program behind ``player``; None where it is one of ours."""
     facts: ProgramFacts | None = getattr(player, "program", None)
     return facts
+
+
+def choose_legal(
+    game: Game, player: Player, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+) -> Int16Array:
+    """The player's actions for ``batch``, none of whose games has ended.
+
+    ``FORFEIT`` and ``VOID`` are among them in games of two players alone.
+
+    Raises:
+        IllegalMoveError: one of them is not legal.
+    """
+    actions = player.choose(batch, keys, plies)
+    is_legal = batch.lists(actions)
+    if game.spec.num_players > 1:
+        is_legal |= (actions == FORFEIT) | (actions == VOID)
+    if not is_legal.all():
+        row = int(np.argmin(is_legal))
+        raise IllegalMoveError(
+            f"player {player.name!r} chose action {actions[row]}, which is illegal in "
+            f"{game.format_state(batch.state[row])!r}"
+        )
+    return actions
 
 
 class RandomPlayer:

@@ -9,15 +9,15 @@ Dimensions: n games, G of them still going on.
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from chess_snn.config import check_range
-from chess_snn.errors import ConfigError, IllegalMoveError
+from chess_snn.errors import ConfigError
 from chess_snn.evaluation.played_moves import MoveLog
-from chess_snn.evaluation.players import Player
+from chess_snn.evaluation.players import Player, choose_legal
 from chess_snn.evaluation.scores import mean_interval
 from chess_snn.games.base import ONGOING, Game, GameSpec
 from chess_snn.rng import derive_seed, random_words
@@ -54,23 +54,6 @@ class SoloGames:
     """int16[sum of plies]: the actions played, game after game."""
     seconds: float
     """Wall clock of the playing."""
-
-
-@dataclass(frozen=True, slots=True)
-class PointFigures:
-    """What a player's games say of it. An end of an interval is None where one game is too few."""
-
-    games: int
-    mean: float
-    low: float | None
-    high: float | None
-    """95 % interval of the mean."""
-    median: float
-    best: float
-    plies: float
-    """Mean a game."""
-    reached: dict[str, float] = field(default_factory=dict)
-    """Share of games that got to each of ``GameSpec.milestones``."""
 
 
 def match_seeds(seed: int, num_seeds: int) -> UInt64Array:
@@ -133,13 +116,7 @@ def play_seeds(
     terminations, plies = np.zeros(num_games, np.uint8), np.zeros(num_games, np.int32)
     live = np.arange(num_games)
     while len(live):
-        actions = player.choose(batch, keys[live], plies[live])
-        if not batch.lists(actions).all():
-            row = int(np.argmin(batch.lists(actions)))
-            raise IllegalMoveError(
-                f"player {player.name!r} chose action {actions[row]}, which is illegal in "
-                f"{game.format_state(batch.state[row])!r}"
-            )
+        actions = choose_legal(game, player, batch, keys[live], plies[live])
         log.add(live, actions)
         chance = chance_words(seeds[live], plies[live]) if game.spec.is_stochastic else None
         game.step(batch, actions, chance)
@@ -161,16 +138,21 @@ def play_seeds(
 
 def point_figures(
     spec: GameSpec, points: Float64Array, milestones: Int64Array, plies: Int32Array
-) -> PointFigures:
-    """Figures of n games, of which there is one at least; arrays as of :class:`SoloGames`."""
+) -> Json:
+    """Figures of n games, of which there is one at least; arrays as of :class:`SoloGames`.
+
+    ``low`` and ``high`` bound the mean with 95 %, and are None where one game is too few;
+    ``plies`` is their mean, and ``reached`` the share of games at each of ``GameSpec.milestones``.
+    """
     low, high = mean_interval(points)
-    return PointFigures(
-        games=len(points), mean=float(points.mean()), low=_finite(low), high=_finite(high),
-        median=float(np.median(points)), best=float(points.max()), plies=float(plies.mean()),
-        reached={
+    return {
+        "games": len(points), "mean": float(points.mean()), "low": _finite(low),
+        "high": _finite(high), "median": float(np.median(points)), "best": float(points.max()),
+        "plies": float(plies.mean()),
+        "reached": {
             str(milestone): float((milestones >= milestone).mean()) for milestone in spec.milestones
         },
-    )
+    }
 
 
 def paired_difference(points_a: Float64Array, points_b: Float64Array) -> Json:

@@ -86,14 +86,10 @@ def winning_actions(game: Game, position: GameBatch, num_moves: int) -> Int16Arr
 
 def num_solved(game: Game, search: Search, positions: GameBatch, num_moves: int) -> int:
     """How many of ``positions`` the search, without noise, answers with an action that wins."""
-    count = len(positions)
-    chosen = search.run(
-        positions, np.zeros(count, np.uint64), np.zeros(count, np.int32),
-        np.zeros(count, np.float32),
-    ).actions
+    chosen = _choose(search, positions, ply=0)
     return sum(
         bool(chosen[row] in winning_actions(game, _row(positions, row), num_moves))
-        for row in range(count)
+        for row in range(len(positions))
     )
 
 

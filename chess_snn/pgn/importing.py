@@ -119,7 +119,7 @@ class _Run:
             pending.add(pool.submit(import_chunk, self._folder, chunk, self._strict))
             if len(pending) > num_workers:
                 pending = self._take_done(pending)
-            if self._must_stop:
+            if self._strict and self.report.games_refused:
                 break
         while pending:
             pending = self._take_done(pending)
@@ -129,18 +129,11 @@ class _Run:
     def finish(self) -> None:
         """Commit the report."""
         self._stop_if_strict()
-        extra = [shard for shard in self._folder.shards() if shard >= self._past_the_end]
+        past_the_end = self._folder.shard(self._num_chunks)
+        extra = [shard for shard in self._folder.shards() if shard >= past_the_end]
         if extra:
             raise self._mixed(extra[0], "games behind the end of")
         self._folder.finish(self.report)
-
-    @property
-    def _past_the_end(self) -> Path:
-        return self._folder.shard(self._num_chunks)
-
-    @property
-    def _must_stop(self) -> bool:
-        return self._strict and self.report.games_refused > 0
 
     def _take_done(self, pending: set[Future[ImportReport]]) -> set[Future[ImportReport]]:
         """Wait for one and count all that are done; returns the others."""

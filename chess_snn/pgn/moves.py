@@ -29,14 +29,10 @@ _END: Final = 0
 """Read past the text; no byte of a move is 0."""
 
 
-def _bytes(text: str) -> UInt8Array:
-    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-
-
-def _table(text: str) -> UInt8Array:
+def table_of(text: str) -> UInt8Array:
     """uint8[256]: 1 at the bytes of ``text``."""
     table = np.zeros(256, dtype=np.uint8)
-    table[_bytes(text)] = 1
+    table[list(text.encode("ascii"))] = 1
     return table
 
 
@@ -54,11 +50,11 @@ _PROMOTIONS: Final = _piece_table({
     "N": KNIGHT, "B": BISHOP, "R": ROOK, "Q": QUEEN,
     "n": KNIGHT, "b": BISHOP, "r": ROOK, "q": QUEEN,
 })
-_BETWEEN_SQUARES: Final = _table("x-:")
-_BEFORE_PROMOTION: Final = _table("=/")
-_MARKS: Final = _table("+#!?")
-_NULL_LETTERS: Final = _table("-Z@")
-DELIMITERS: Final = _table(" \t\v\f\r\n{}();$*.[]!?") + _piece_table({chr(_END): np.uint64(1)})
+_BETWEEN_SQUARES: Final = table_of("x-:")
+_BEFORE_PROMOTION: Final = table_of("=/")
+_MARKS: Final = table_of("+#!?")
+_NULL_LETTERS: Final = table_of("-Z@")
+DELIMITERS: Final = table_of(chr(_END) + " \t\v\f\r\n{}();$*.[]!?")
 """uint8[256]: 1 at what ends a word of the movetext."""
 
 _A, _B, _H = ord("a"), ord("b"), ord("h")

@@ -35,11 +35,11 @@ from chess_snn.pgn.scan import (
     FAULT,
     FAULT_AT,
     FIRST_WORD,
+    GAME_COLUMNS,
     NO_FAULT,
     RESULT,
     START,
     TAGS_END,
-    ScanBuffers,
     scan,
 )
 from chess_snn.pgn.tokens import DRAWN, RESULT_TEXTS, UNKNOWN_RESULT, Header, parse_header
@@ -110,7 +110,7 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
     """
     found = _scan(text)
     n = found.num_games
-    headers: list[Header | None] = [None] * n
+    headers: dict[int, Header] = {}
     starts = np.zeros((n, STATE_WORDS), dtype=np.uint64)
     bad: dict[int, BadGame] = {}
     for k in range(n):
@@ -121,7 +121,8 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
             bad[k] = refused.of_game(first_game + k)
     wanted = np.array([k not in bad for k in range(n)], dtype=np.bool_)
     played = _replay(found, starts, wanted)
-    outcomes_white = _outcomes_white(found.games[:-1, RESULT])
+    # Results in order: WHITE_WON, DRAWN, BLACK_WON.
+    outcomes_white: Int8Array = (DRAWN - found.games[:-1, RESULT]).astype(np.int8)
     for k in map(int, np.flatnonzero(wanted)):
         try:
             _check_after_play(found, played, k, int(outcomes_white[k]))
@@ -133,7 +134,7 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
         report.refuse(bad[k])
     if not is_good.any():
         return None, report
-    good_headers = [header for k, header in enumerate(headers) if header and is_good[k]]
+    good_headers = [header for k, header in headers.items() if is_good[k]]
     report.latin1_headers = sum(header.is_latin1 for header in good_headers)
     report.played_on = int(np.count_nonzero(played.played_on & is_good))
     records = _records(played, found.games[:, FIRST_WORD], is_good, outcomes_white, good_headers)
@@ -147,13 +148,13 @@ def game_starts(text: bytes) -> Int64Array:
 
 
 def _scan(text: bytes) -> _Found:
-    buffers = ScanBuffers(len(text))
-    data = np.frombuffer(text, dtype=np.uint8)
-    num_games, num_words = scan(data, buffers.games, buffers.words, buffers.words_at)
-    # Copies, for the buffers hold room for far more.
+    # Room for whatever the text may hold: the system backs what is written, and copies are kept.
+    most = len(text) // 2 + 2
+    games = np.empty((most, GAME_COLUMNS), dtype=np.int64)
+    words, words_at = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
+    num_games, num_words = scan(np.frombuffer(text, dtype=np.uint8), games, words, words_at)
     return _Found(
-        text, buffers.games[: num_games + 1].copy(), buffers.words[:num_words].copy(),
-        buffers.words_at[:num_words].copy(),
+        text, games[: num_games + 1].copy(), words[:num_words].copy(), words_at[:num_words].copy()
     )
 
 
@@ -183,10 +184,10 @@ def _check_before_play(found: _Found, k: int) -> Header:
     return header
 
 
-def _start(header: Header | None) -> UInt64Array:
+def _start(header: Header) -> UInt64Array:
     """uint64[6]: the position that a game begins at."""
     game = get_game("chess")
-    if header is None or header.fen is None:
+    if header.fen is None:
         initial: UInt64Array = game.initial_states(np.zeros(1, dtype=np.uint64))[0]
         return initial
     try:
@@ -231,11 +232,6 @@ def _check_after_play(found: _Found, played: _Replayed, k: int, outcome_white: i
         by_the_rules = (1 if white_moved else -1) if code == CHECKMATE else 0
         if outcome_white != by_the_rules:
             raise RefusedGameError("contradicting_result", _result_of(found, k), ply)
-
-
-def _outcomes_white(results: Int64Array) -> Int8Array:
-    """int8[n] of ``results``; WHITE_WON, DRAWN and BLACK_WON stand in this order around DRAWN."""
-    return (DRAWN - results).astype(np.int8)
 
 
 def _records(

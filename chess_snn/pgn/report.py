@@ -1,6 +1,5 @@
 """What an import says about the games it read: how many came in, and why the others did not."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Final
 
@@ -48,23 +47,15 @@ class BadGame:
 
 
 class RefusedGameError(Exception):
-    """Why a game is not imported; caught where games are read, and counted there.
-
-    Attributes:
-        kind: a key of ``FAULT_KINDS``.
-        ply: plies that could be read before it; None where it is not about a move.
-        token: the words of the file it is about.
-    """
+    """Why a game is not imported, in words of :class:`BadGame`; caught where games are read."""
 
     def __init__(self, kind: str, token: str, ply: int | None = None) -> None:
         super().__init__(kind, token, ply)
-        self.kind = kind
-        self.token = token
-        self.ply = ply
 
     def of_game(self, game: int) -> BadGame:
         """The same, of the game with this number."""
-        return BadGame(self.kind, game, self.ply, self.token[:_LONGEST_TOKEN])
+        kind, token, ply = self.args
+        return BadGame(kind, game, ply, token[:_LONGEST_TOKEN])
 
 
 @dataclass(slots=True)
@@ -102,11 +93,8 @@ class ImportReport:
 
     def add(self, part: "ImportReport") -> None:
         """Count a part of the same file in."""
-        self.games_read += part.games_read
-        self.games += part.games
-        self.positions += part.positions
-        self.latin1_headers += part.latin1_headers
-        self.played_on += part.played_on
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(part, name))
         for kind, count in part.refused.items():
             self._count(kind, count, part.examples[kind])
 
@@ -117,15 +105,10 @@ class ImportReport:
 
     def to_json(self) -> Json:
         """Every count and example, in the order of ``FAULT_KINDS``."""
-        return {
-            "games_read": self.games_read,
-            "games": self.games,
-            "positions": self.positions,
-            "latin1_headers": self.latin1_headers,
-            "played_on": self.played_on,
+        return {name: getattr(self, name) for name in _COUNTS} | {
             "refused": {
                 kind: {"games": self.refused[kind], "first": asdict(self.examples[kind])}
-                for kind in _in_order(self.refused)
+                for kind in FAULT_KINDS if kind in self.refused
             },
         }
 
@@ -153,8 +136,3 @@ def _count(value: object) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"a count must be a whole number, got {value!r}")
     return value
-
-
-def _in_order(kinds: Iterable[str]) -> list[str]:
-    order = list(FAULT_KINDS)
-    return sorted(kinds, key=order.index)

@@ -72,15 +72,6 @@ _OPEN_COMMENT, _CLOSE_COMMENT, _REST, _ESCAPE = ord("{"), ord("}"), ord(";"), or
 _NAG, _DOT, _GOOD, _POOR = ord("$"), ord("."), ord("!"), ord("?")
 
 
-class ScanBuffers:
-    """Room for whatever a text of ``num_bytes`` may hold; the system backs what is written."""
-
-    def __init__(self, num_bytes: int) -> None:
-        self.games: Int64Array = np.empty((num_bytes // 2 + 2, GAME_COLUMNS), dtype=np.int64)
-        self.words: Int32Array = np.empty(num_bytes // 2 + 2, dtype=np.int32)
-        self.words_at: Int32Array = np.empty(num_bytes // 2 + 2, dtype=np.int32)
-
-
 @kernel
 def scan(
     text: UInt8Array, games: Int64Array, words: Int32Array, words_at: Int32Array

@@ -7,6 +7,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -116,7 +117,7 @@ def _unpack(path: Path, file: BinaryIO) -> Iterator[bytes]:
             raise UsageError(
                 f"{path} is {what}; turn it into plain PGN, or PGN packed by gzip or zstd, first"
             )
-    packed = _chain(head, blocks)
+    packed = chain([head], blocks)
     if head.startswith(_GZIP):
         return _decompress(path, packed, lambda: zlib.decompressobj(_GZIP_WINDOW), zlib.error)
     if head.startswith(_ZSTD):
@@ -124,11 +125,6 @@ def _unpack(path: Path, file: BinaryIO) -> Iterator[bytes]:
             path, packed, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
         )
     return packed
-
-
-def _chain(head: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield from blocks
 
 
 def _decompress(

@@ -18,6 +18,7 @@ from chess_snn.pgn.moves import (
     byte_at,
     is_en_passant_mark,
     skip_en_passant_mark,
+    table_of,
 )
 from chess_snn.pgn.report import RefusedGameError
 from chess_snn.types import UInt8Array
@@ -32,8 +33,7 @@ NO_TAG: Final = -1
 """Instead of the end of a tag pair: there is none."""
 
 _EVENT: Final = np.frombuffer(b"[Event", dtype=np.uint8)
-_SIGNS: Final = np.zeros(256, dtype=np.uint8)
-_SIGNS[np.frombuffer(b"+-=/\\~^<>|#_", dtype=np.uint8)] = 1
+_SIGNS: Final = table_of("+-=/\\~^<>|#_")
 _LF, _CR, _TAB, _SPACE = 10, 13, 9, 32
 _ZERO, _NINE, _ONE, _TWO = ord("0"), ord("9"), ord("1"), ord("2")
 _SLASH, _DASH, _QUOTE = ord("/"), ord("-"), ord('"')

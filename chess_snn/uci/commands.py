@@ -7,7 +7,7 @@ Words before a known command are skipped, as it asks.
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from chess_snn.uci.limits import Limits
@@ -99,42 +99,26 @@ def _parse_position(rest: str) -> Command:
 
 
 def _parse_go(rest: str) -> Command:
-    reading = _GoReading(deque(rest.split()))
-    while reading.words:
-        reading.read()
-    return Go(Limits(**reading.given), tuple(reading.faults))
-
-
-@dataclass(slots=True)
-class _GoReading:
-    words: deque[str]
-    given: dict[str, Any] = field(default_factory=dict)
-    """Fields of :class:`Limits`."""
-    faults: list[str] = field(default_factory=list)
-
-    def read(self) -> None:
-        word = self.words.popleft()
+    words, faults = deque(rest.split()), []
+    given: dict[str, Any] = {}
+    while words:
+        word = words.popleft()
         if word in ("infinite", "ponder"):
-            self.given[word] = True
+            given[word] = True
         elif word == "searchmoves":
             moves = []
-            while self.words and not _is_go_word(self.words[0]):
-                moves.append(self.words.popleft())
-            self.given[word] = tuple(moves)
-        elif word in _GO_NUMBERS:
-            self._read_number(word)
+            while words and not _is_go_word(words[0]):
+                moves.append(words.popleft())
+            given[word] = tuple(moves)
+        elif word not in _GO_NUMBERS:
+            faults.append(f"go: unknown word {word}")
+        elif not words or _is_go_word(words[0]):
+            faults.append(f"go: {word} needs a number")
+        elif _WHOLE.fullmatch(text := words.popleft()):
+            given[_GO_NUMBERS[word]] = max(0, int(text))
         else:
-            self.faults.append(f"go: unknown word {word}")
-
-    def _read_number(self, word: str) -> None:
-        if not self.words or _is_go_word(self.words[0]):
-            self.faults.append(f"go: {word} needs a number")
-            return
-        text = self.words.popleft()
-        if not _WHOLE.fullmatch(text):
-            self.faults.append(f"go: {word} needs a whole number, got {text}")
-            return
-        self.given[_GO_NUMBERS[word]] = max(0, int(text))
+            faults.append(f"go: {word} needs a whole number, got {text}")
+    return Go(Limits(**given), tuple(faults))
 
 
 _GO_NUMBERS: Final = {

@@ -70,7 +70,8 @@ class Engine:
         self._network: Network | None = None
         self._model_text = ""
         self._refused_text: str | None = None
-        self._refusal = ""
+        self.refusal = ""
+        """Why the last request failed, and the fix; empty where it succeeded."""
         self._built_for: tuple[object, ...] = ()
         self._evaluator: OwnedEvaluator | None = None
         self._tree: GrowingTree | None = None
@@ -81,11 +82,6 @@ class Engine:
     def has_network(self) -> bool:
         """Whether a search is possible."""
         return self._tree is not None
-
-    @property
-    def refusal(self) -> str:
-        """Why the last request failed, and the fix; empty where it succeeded."""
-        return self._refusal
 
     @property
     def tree(self) -> GrowingTree:
@@ -118,9 +114,9 @@ class Engine:
         if wanted != self._built_for:
             try:
                 self._build(self._model, self._network, options)
-                self._refusal = ""
+                self.refusal = ""
             except (ChessSnnError, MemoryError) as error:
-                self._refusal = str(error)
+                self.refusal = str(error)
                 self._tell(f"info string {error}; the engine stays as it was")
             self._built_for = wanted
 
@@ -160,17 +156,17 @@ class Engine:
         self._refused_text = None
         if not text:
             self.close()
-            self._model, self._network, self._model_text, self._refusal = None, None, "", ""
+            self._model, self._network, self._model_text, self.refusal = None, None, "", ""
             return
         try:
             model = self._find_model(text)
             network = model.load(self.game)
         except (ChessSnnError, OSError) as error:
             stays = f"; {self._model.label} stays" if self._model else ""
-            self._refusal = (
+            self.refusal = (
                 f"cannot use model {text}: {error}{stays}; ucinewgame tries it again"
             )
-            self._tell(f"info string {self._refusal}")
+            self._tell(f"info string {self.refusal}")
             self._refused_text = text
             return
         self._model, self._network, self._model_text = model, network, text

@@ -10,14 +10,17 @@ from typing import Self
 import chess
 import numpy as np
 
-from chess_snn.games.base import Game, GameBatch
+from chess_snn.games.base import Game
 from chess_snn.games.chess.notation import action_of_move, from_board, parse_fen, parse_uci
 
 _FIFTY_MOVES_CLOCK = 100
 
 
 class Position:
-    """A game up to now. ``board`` has its moves; ``root`` is the one row to be searched."""
+    """A game up to now. ``board`` has its moves; ``root`` is the one row to be searched.
+
+    The row has ended where no search is possible.
+    """
 
     def __init__(self, game: Game, fen: str | None = None) -> None:
         """At ``fen``, or at the initial position.
@@ -46,21 +49,16 @@ class Position:
         return position
 
     @property
-    def root(self) -> GameBatch:
-        """One row; it has ended where no search is possible."""
-        return self._root
-
-    @property
     def is_searchable(self) -> bool:
         """Whether the rules of the search go on here."""
-        return bool(self._root.num_legal[0])
+        return bool(self.root.num_legal[0])
 
     def push(self, move: chess.Move) -> None:
         """Play a legal move."""
         action = action_of_move(move, self.board.turn)
         self.board.push(move)
         self._actions.append(action)
-        self._game.step(self._root, np.array([action], np.int16))
+        self._game.step(self.root, np.array([action], np.int16))
         if not self.is_searchable:
             self._begin_row()
 
@@ -84,5 +82,5 @@ class Position:
         if board.halfmove_clock >= _FIFTY_MOVES_CLOCK:
             board.halfmove_clock = 0
         self._forgotten = len(self._actions)
-        self._root = self._game.allocate(1)
-        self._game.reset(self._root, np.zeros(1, np.int64), from_board(board)[None])
+        self.root = self._game.allocate(1)
+        self._game.reset(self.root, np.zeros(1, np.int64), from_board(board)[None])

@@ -77,31 +77,18 @@ class RunningSearch:
         """Begin at once; ``tell`` must not raise."""
         limits = request.limits
         self._can_be_hit = limits.ponder and not limits.infinite
-        self._orders = Orders(held=limits.infinite or limits.ponder)
-        self._answered = threading.Event()
-        worker = _Worker(engine, request, self._orders, tell)
+        self.orders = Orders(held=limits.infinite or limits.ponder)
+        self.answered = threading.Event()
+        """Set when ``bestmove`` was sent, or is being sent now."""
+        worker = _Worker(engine, request, self.orders, tell)
         self._thread = threading.Thread(target=self._run, args=(worker, tell), name="search")
         self._thread.start()
-
-    @property
-    def has_answered(self) -> bool:
-        """Whether ``bestmove`` was sent, or is being sent now."""
-        return self._answered.is_set()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether it must answer now."""
-        return self._orders.is_stopped
-
-    def stop(self) -> None:
-        """Answer soon."""
-        self._orders.stop()
 
     def ponderhit(self) -> bool:
         """The move that was pondered on was played; False where nothing is pondered on any more."""
         is_hit, self._can_be_hit = self._can_be_hit, False
         if is_hit:
-            self._orders.release()
+            self.orders.release()
         return is_hit
 
     def join(self) -> None:
@@ -114,8 +101,8 @@ class RunningSearch:
         except Exception as error:  # noqa: BLE001 -- who waits for a bestmove must get one
             tell(f"info string the search failed: {type(error).__name__}: {error}")
             answer = worker.first_legal_move()
-        self._orders.wait()
-        self._answered.set()
+        self.orders.wait()
+        self.answered.set()
         tell(answer)
 
 

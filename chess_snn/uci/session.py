@@ -62,7 +62,7 @@ class Session:
     def close(self) -> None:
         """End a running search with its ``bestmove``, and the engine's threads."""
         if self._search is not None:
-            self._search.stop()
+            self._search.orders.stop()
             self._search.join()
         self._engine.close()
 
@@ -114,7 +114,7 @@ class Session:
     def _go(self, command: Go) -> None:
         start_s = time.monotonic()
         if self._search is not None:
-            if self._is_searching() and not self._search.is_stopped:
+            if self._is_searching() and not self._search.orders.is_stopped:
                 self._say("go ignored: a search is running; stop it first")
                 return
             self._search.join()  # a stopped one answers after its last wave
@@ -137,14 +137,14 @@ class Session:
 
     def _stop(self) -> None:
         if self._search is not None:
-            self._search.stop()
+            self._search.orders.stop()
 
     def _ponderhit(self) -> None:
         if self._search is None or not self._search.ponderhit():
             self._say("ponderhit ignored: nothing is pondered on")
 
     def _is_searching(self) -> bool:
-        return self._search is not None and not self._search.has_answered
+        return self._search is not None and not self._search.answered.is_set()
 
     def _say(self, text: str) -> None:
         self._output.tell(f"info string {text}")

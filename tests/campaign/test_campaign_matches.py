@@ -28,7 +28,7 @@ from chess_snn.campaign.strength.matches import (
     unplayed_parts,
 )
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
-from chess_snn.evaluation import book_openings, opening_keys
+from chess_snn.evaluation.openings import book_openings, opening_keys
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 

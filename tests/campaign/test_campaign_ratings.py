@@ -10,8 +10,9 @@ from made_games import made_match
 from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.data import write_json
-from chess_snn.evaluation import ProgramFacts, match_files
-from chess_snn.evaluation.ladder import Ladder, PairResults
+from chess_snn.evaluation import match_files
+from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
+from chess_snn.evaluation.players import ProgramFacts
 
 PAIRS = 40
 

@@ -29,8 +29,8 @@ from chess_snn.campaign.strength.gating_match import (
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.matches import play_match_part, unplayed_parts
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, UsageError
-from chess_snn.evaluation import book_openings, opening_keys
 from chess_snn.evaluation.match_files import write_match
+from chess_snn.evaluation.openings import book_openings, opening_keys
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 

@@ -18,7 +18,10 @@ from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.cli.players import find_model
 from chess_snn.data import read_manifest, staged_folder, verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.evaluation import SearchPlayer, make_player, play_match, random_openings
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.nets import (
     NetConfig,

@@ -6,19 +6,16 @@ from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.errors import EngineError
-from chess_snn.evaluation import (
-    EngineSettings,
-    SearchPlayer,
-    book_openings,
-    make_player,
-    match_pgn,
-    play_match,
-    random_openings,
-)
-from chess_snn.evaluation.engines import find_engine
+from chess_snn.evaluation.engines.player import find_engine
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.match_files import match_pgn
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import book_openings, random_openings
+from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.nets import load_network, make_evaluator
-from chess_snn.pgn import import_pgn
+from chess_snn.pgn.importing import import_pgn
 from chess_snn.search import SearchSettings, make_tree_search
 from chess_snn.training import WEIGHTS
 

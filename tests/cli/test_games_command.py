@@ -15,10 +15,12 @@ from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.data import write_shard
-from chess_snn.evaluation import GreedyPlayer, RandomPlayer, book_openings, play_match
 from chess_snn.evaluation.match_files import write_match
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import book_openings
+from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
 from chess_snn.games import get_game
-from chess_snn.pgn import read_games
+from chess_snn.pgn.reading import read_games
 
 MATE = '[Event "mate"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n'
 RESIGNED = '[Event "resigned"]\n[Result "1-0"]\n\n1. e4 f5 2. exf5 Kf7 3. Qh5+ 1-0\n\n'

@@ -16,7 +16,7 @@ from terminal import Terminal
 from chess_snn.cli.drawing import draw_board
 from chess_snn.cli.terminal_game import ChessGame, parse_move
 from chess_snn.errors import EngineError, IllegalMoveError, UsageError
-from chess_snn.evaluation import FORFEIT, VOID
+from chess_snn.evaluation.players import FORFEIT, VOID
 from chess_snn.games import get_game
 
 GAME = get_game("chess")

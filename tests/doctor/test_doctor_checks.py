@@ -14,8 +14,8 @@ from packaging.requirements import Requirement
 
 from chess_snn.cli.doctor import devices_to_try
 from chess_snn.devices import SIMULATED_GPUS, Device, processor, visible_gpus
-from chess_snn.doctor import Addresses, Level, check_network, check_software
 from chess_snn.doctor.device_trials import TrialError, _check_answers, try_devices
+from chess_snn.doctor.findings import Level
 from chess_snn.doctor.machine import (
     available_bytes,
     check_cache,
@@ -25,8 +25,16 @@ from chess_snn.doctor.machine import (
     check_storage,
     cpu_quota,
 )
-from chess_snn.doctor.network import check_clock, check_ports
-from chess_snn.doctor.software import check_python, check_stockfish, package_fault
+from chess_snn.doctor.software import (
+    Addresses,
+    check_clock,
+    check_network,
+    check_ports,
+    check_python,
+    check_software,
+    check_stockfish,
+    package_fault,
+)
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config

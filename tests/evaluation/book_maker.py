@@ -20,7 +20,7 @@ import chess.engine
 
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation import find_engine
+from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.openings import COMMENT, BookLine
 from chess_snn.rng import derive_seed
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines import find_engine
+from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.games import get_game
 
 

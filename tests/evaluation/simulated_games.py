@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from chess_snn.evaluation import Crosstable, RatedGame
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
 
 
 def table_of(names, white, black, outcomes_white, openings):

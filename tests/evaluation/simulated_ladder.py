@@ -3,7 +3,8 @@
 import numpy as np
 from simulated_games import chances
 
-from chess_snn.evaluation.ladder import Ladder, PairResults, ladder_pairings
+from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
+from chess_snn.evaluation.ladder.playing import ladder_pairings
 
 COLOUR, DRAWS = 30.0, 0.3
 

@@ -8,7 +8,7 @@ Dimensions: the last one is the 5 pair scores.
 import numpy as np
 from simulated_games import chances
 
-from chess_snn.evaluation import PAIR_SCORES, elo_difference, pair_interval, wilson_interval
+from chess_snn.evaluation.scores import PAIR_SCORES, elo_difference, pair_interval, wilson_interval
 
 SCORES = (0.5, 0.6, 0.75, 0.9, 0.97, 0.995)
 KINDS = {

@@ -16,12 +16,9 @@ from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.matches import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
-from chess_snn.evaluation import (
-    PAIR_SCORES,
-    SprtSettings,
-    fit_ratings,
-    sprt,
-)
+from chess_snn.evaluation.comparison import SprtSettings, sprt
+from chess_snn.evaluation.ratings.fit import fit_ratings
+from chess_snn.evaluation.scores import PAIR_SCORES
 
 OPPONENTS = {"random": 0.0, "greedy": 900.0}
 COLOUR = 30.0

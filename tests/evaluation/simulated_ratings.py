@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from simulated_games import simulated_table
 
-from chess_snn.evaluation import fit_ratings
+from chess_snn.evaluation.ratings.fit import fit_ratings
 
 
 @dataclass(frozen=True)

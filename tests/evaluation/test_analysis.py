@@ -2,7 +2,7 @@ import chess
 import numpy as np
 import pytest
 
-from chess_snn.evaluation import analyse
+from chess_snn.evaluation.analysis import analyse
 from chess_snn.games.chess import move_of_action
 from chess_snn.nets import build_network, make_evaluator, net_config
 from chess_snn.search import SearchSettings, make_tree_search

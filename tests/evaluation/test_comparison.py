@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from made_games import made_match, scores_of
 
 from chess_snn.cli.plots import comparison_svg
-from chess_snn.evaluation import PAIR_SCORES, MatchResult, compare, likelihood_of_superiority
-from chess_snn.evaluation.comparison import probability_of_positive_sum
+from chess_snn.evaluation.comparison import (
+    compare,
+    likelihood_of_superiority,
+    probability_of_positive_sum,
+)
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.scores import PAIR_SCORES
 
 
 def match_of(points: list[float], name_a: str = "a", void: int = 0) -> MatchResult:

@@ -21,18 +21,16 @@ import pytest
 from fake_engines import num_started, running, write_engine
 
 from chess_snn.errors import EngineError
-from chess_snn.evaluation import (
-    EngineSettings,
-    MatchResult,
-    RandomPlayer,
-    make_player,
-    match_games,
-    match_pgn,
-    pair_counts,
-    play_match,
-    random_openings,
-)
+from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.engines.process import EngineProcess
+from chess_snn.evaluation.match_files import match_pgn
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.players import RandomPlayer
+from chess_snn.evaluation.ratings.crosstable import match_games
+from chess_snn.evaluation.scores import pair_counts
 from chess_snn.games import get_game
 
 pytestmark = pytest.mark.fault(21)

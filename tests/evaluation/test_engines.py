@@ -8,25 +8,20 @@ from fake_engines import write_engine
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError, EngineError
-from chess_snn.evaluation import (
+from chess_snn.evaluation.engines import player as engine_player
+from chess_snn.evaluation.engines.player import EnginePlayer, find_engine
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import (
     DECREED_RATINGS,
-    FORFEIT,
-    VOID,
     DilutedPlayer,
-    EnginePlayer,
-    EngineSettings,
-    GreedyPlayer,
-    RandomPlayer,
     check_player,
-    find_engine,
     is_player_name,
     make_player,
-    play_match,
-    program_of,
-    random_openings,
+    split_dilution,
 )
-from chess_snn.evaluation.engines import player as engine_player
-from chess_snn.evaluation.named_players import split_dilution
+from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.players import FORFEIT, VOID, GreedyPlayer, RandomPlayer, program_of
 
 PATIENT = EngineSettings(answer_s=120.0, start_s=120.0)
 

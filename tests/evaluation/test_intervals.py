@@ -8,7 +8,7 @@ from made_games import made_match
 from simulated_pairs import SCORES, coverage, is_measurable, worlds
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
+from chess_snn.evaluation.scores import (
     PAIR_SCORES,
     elo_difference,
     logistic_score,

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chess_snn.evaluation import GreedyPlayer, RandomPlayer, book_openings, play_match
-from chess_snn.evaluation.ladder import num_same_games
+from chess_snn.evaluation.ladder.check import num_same_games
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import book_openings
+from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
 
 
 @pytest.fixture(scope="module")

@@ -13,35 +13,26 @@ from signed_files import edit
 from simulated_ladder import play_pairs
 
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.evaluation import (
-    Crosstable,
-    EngineSettings,
-    GreedyPlayer,
-    MatchResult,
-    ProgramFacts,
-    RandomPlayer,
-    book_openings,
-    match_games,
-    opening_keys,
-    pair_counts,
-    play_match,
-)
-from chess_snn.evaluation.ladder import (
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.ladder import playing
+from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
+from chess_snn.evaluation.ladder.ladder import PairResults
+from chess_snn.evaluation.ladder.playing import (
     LADDER_PLAYERS,
-    LadderGames,
     LadderPlan,
-    PairResults,
     ladder_pairings,
-    pack_games,
     play_ladder,
-    playing,
     programs_of,
     read_matches,
-    unpack_games,
     uses_engine,
 )
-from chess_snn.evaluation.openings import opening_states
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import book_openings, opening_keys, opening_states
 from chess_snn.evaluation.played_moves import rank_moves, unrank_moves
+from chess_snn.evaluation.players import GreedyPlayer, ProgramFacts, RandomPlayer
+from chess_snn.evaluation.ratings.crosstable import Crosstable, match_games
+from chess_snn.evaluation.scores import pair_counts
 
 ENGINES = EngineSettings(processes=1)
 PAIRINGS = tuple(ladder_pairings(["random", "greedy~50", "greedy"]))

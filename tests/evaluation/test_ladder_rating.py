@@ -8,8 +8,7 @@ from made_games import made_match
 from simulated_ladder import pair_results, play_pairs, simulated_ladder
 
 from chess_snn.errors import RatingError
-from chess_snn.evaluation import Crosstable, fit_ratings
-from chess_snn.evaluation.ladder import (
+from chess_snn.evaluation.ladder.adaptive import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
     RungScore,
@@ -20,6 +19,8 @@ from chess_snn.evaluation.ladder import (
     rate_on_ladder,
     run_ladder_test,
 )
+from chess_snn.evaluation.ratings.crosstable import Crosstable
+from chess_snn.evaluation.ratings.fit import fit_ratings
 
 RUNGS = np.arange(0, 1500, 120)
 TOP = len(RUNGS) - 1

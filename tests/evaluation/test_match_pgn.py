@@ -11,18 +11,13 @@ import pytest
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.evaluation import (
-    GreedyPlayer,
-    MatchResult,
-    MinimaxPlayer,
-    RandomPlayer,
-    book_openings,
-    match_pgn,
-    play_match,
-    random_openings,
-)
+from chess_snn.evaluation.match_files import match_pgn
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import book_openings, random_openings
+from chess_snn.evaluation.players import GreedyPlayer, MinimaxPlayer, RandomPlayer
 from chess_snn.games.chess import action_of_move
-from chess_snn.pgn import read_games
+from chess_snn.pgn.reading import read_games
 
 UNKNOWN = {}, {}
 

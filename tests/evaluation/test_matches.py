@@ -7,15 +7,10 @@ import pytest
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError, IllegalMoveError
-from chess_snn.evaluation import (
-    GreedyPlayer,
-    MinimaxPlayer,
-    RandomPlayer,
-    pair_counts,
-    pair_interval,
-    play_match,
-    random_openings,
-)
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.players import GreedyPlayer, MinimaxPlayer, RandomPlayer
+from chess_snn.evaluation.scores import pair_counts, pair_interval
 
 DRAWS_BY_RULE = {
     "stalemate": chess.Board.is_stalemate,

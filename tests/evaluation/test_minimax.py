@@ -5,7 +5,7 @@ from subtraction_game import SubtractionGame
 from uniform_evaluator import UniformEvaluator
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import GreedyPlayer, MinimaxPlayer
+from chess_snn.evaluation.players import GreedyPlayer, MinimaxPlayer
 from chess_snn.games import minimax
 from chess_snn.games.minimax import WIN_VALUE, action_values
 from chess_snn.search import SearchSettings, make_tree_search

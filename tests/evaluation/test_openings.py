@@ -16,8 +16,15 @@ from book_maker import (
 )
 
 from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
-from chess_snn.evaluation import book_openings, find_engine, opening_keys, openings, random_openings
-from chess_snn.evaluation.openings import BookLine, read_book
+from chess_snn.evaluation import openings
+from chess_snn.evaluation.engines.player import find_engine
+from chess_snn.evaluation.openings import (
+    BookLine,
+    book_openings,
+    opening_keys,
+    random_openings,
+    read_book,
+)
 from chess_snn.rng import generator
 
 

@@ -3,15 +3,8 @@ import numpy as np
 import pytest
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
-    GreedyPlayer,
-    MinimaxPlayer,
-    RandomPlayer,
-    SearchPlayer,
-    check_player,
-    is_player_name,
-    make_player,
-)
+from chess_snn.evaluation.named_players import check_player, is_player_name, make_player
+from chess_snn.evaluation.players import GreedyPlayer, MinimaxPlayer, RandomPlayer, SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.search.base import PolicySearch

@@ -12,7 +12,9 @@ from simulated_games import chances, simulated_table
 from simulated_ratings import CASES, Case, simulate
 
 from chess_snn.errors import ConfigError, RatingError
-from chess_snn.evaluation import Crosstable, RatedGame, elo_difference, fit_ratings
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
+from chess_snn.evaluation.ratings.fit import fit_ratings
+from chess_snn.evaluation.scores import elo_difference
 
 IMAGINED = 1 / 3
 """Wins, draws and losses that the prior adds to those of two players alone."""

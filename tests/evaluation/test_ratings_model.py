@@ -5,15 +5,10 @@ from hypothesis import strategies as st
 from simulated_games import chances
 
 from chess_snn.errors import RatingError
-from chess_snn.evaluation import (
-    Crosstable,
-    GreedyPlayer,
-    RandomPlayer,
-    RatedGame,
-    match_games,
-    play_match,
-    random_openings,
-)
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import random_openings
+from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
 from chess_snn.evaluation.ratings.davidson import (
     COLOUR,
     LOG_DRAW,

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,19 +10,13 @@ from doubling_game import TAKE, WAIT, DoublingGame
 from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError, CorruptDataError, IllegalMoveError
-from chess_snn.evaluation import (
-    GreedyPlayer,
-    MatchResult,
-    RandomPlayer,
-    choose_openings,
-    match_seeds,
-    pair_counts,
-    play_match,
-    play_seeds,
-    point_figures,
-)
 from chess_snn.evaluation.match_files import match_fault
-from chess_snn.evaluation.scores import mean_interval
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import choose_openings
+from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
+from chess_snn.evaluation.scores import mean_interval, pair_counts
+from chess_snn.evaluation.solo import match_seeds, play_seeds, point_figures
 from chess_snn.games import ONGOING
 
 GAME = DoublingGame()
@@ -50,7 +45,9 @@ def match():
 
 
 def figures_of(games):
-    return point_figures(GAME.spec, games.points, games.milestones, games.plies)
+    return SimpleNamespace(
+        **point_figures(GAME.spec, games.points, games.milestones, games.plies)
+    )
 
 
 def test_means_and_milestones_are_those_of_the_closed_form(greedy_games):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -14,16 +15,10 @@ from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.matches import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
-    PAIR_SCORES,
-    Crosstable,
-    RatedGame,
-    SprtSettings,
-    fit_ratings,
-    logistic_score,
-    sprt,
-)
-from chess_snn.evaluation.comparison import log_likelihood_ratio
+from chess_snn.evaluation.comparison import SprtSettings, log_likelihood_ratio, sprt
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
+from chess_snn.evaluation.ratings.fit import fit_ratings
+from chess_snn.evaluation.scores import PAIR_SCORES, logistic_score
 
 pair_counts = st.lists(st.integers(0, 200), min_size=5, max_size=5).map(np.array)
 seen_counts = st.lists(st.integers(20, 60), min_size=5, max_size=5).map(np.array)
@@ -100,7 +95,7 @@ def test_states(counts, state):
     assert result.lower == pytest.approx(math.log(0.05))
     assert result.upper == pytest.approx(-math.log(0.05))
     assert (result.lower < result.llr < result.upper) == (state == "continue")
-    json.dumps(result.to_json(), allow_nan=False)
+    json.dumps(asdict(result), allow_nan=False)
 
 
 @pytest.mark.parametrize("counts", [[0, 0, 5, 0, 0], [0, 0, 0, 0, 3], [3, 0, 0, 0, 0]])

@@ -8,7 +8,7 @@ from subtraction_game import SubtractionGame
 from uniform_evaluator import UniformEvaluator
 
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
+from chess_snn.evaluation.won_positions import (
     conversion_rate,
     forced_wins,
     num_solved,

@@ -37,7 +37,7 @@ from chess_snn.data import (
 )
 from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.errors import UnknownVersionError
-from chess_snn.evaluation import MatchResult
+from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.games import get_game
 from chess_snn.training import load_trainer, load_weights
 

@@ -12,8 +12,8 @@ from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.data import write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, save_network
-from chess_snn.pgn import read_games
 from chess_snn.pgn.folder import ImportFolder, ImportSource
+from chess_snn.pgn.reading import read_games
 
 GAME = get_game("chess")
 PGN = b'[Event "a"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 *\n\n1. d4 d5 1/2-1/2\n'

@@ -44,14 +44,11 @@ from chess_snn.data import (
     read_shard,
     verify_folder,
 )
-from chess_snn.evaluation import (
-    GreedyPlayer,
-    RandomPlayer,
-    book_openings,
-    pair_counts,
-    play_match,
-)
 from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.openings import book_openings
+from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
+from chess_snn.evaluation.scores import pair_counts
 from chess_snn.nets import load_network, network_digest
 from chess_snn.pgn.folder import IMPORT_FILE, REPORT_FILE, ImportFolder
 from flows.server_processes import read_record

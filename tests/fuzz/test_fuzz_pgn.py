@@ -22,8 +22,9 @@ from chess_snn.data import GameRecords
 from chess_snn.data.records import check_records
 from chess_snn.games.base import ONGOING
 from chess_snn.games.chess import action_of_move, from_board
-from chess_snn.pgn import format_game, read_games, standard_tags
+from chess_snn.pgn.reading import read_games
 from chess_snn.pgn.source import read_chunks
+from chess_snn.pgn.writing import format_game, standard_tags
 
 # python-chess logs every illegal move.
 logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)

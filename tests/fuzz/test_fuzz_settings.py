@@ -27,7 +27,8 @@ from chess_snn.campaign.configuration.loading import (
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.players import find_player
 from chess_snn.errors import ConfigError, EngineError
-from chess_snn.evaluation import EngineSettings, check_player, make_player
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.named_players import check_player, make_player
 from chess_snn.games import get_game
 
 GAME = get_game("chess")

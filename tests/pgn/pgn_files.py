@@ -4,7 +4,7 @@ from functools import cache
 
 from random_games import random_records
 
-from chess_snn.pgn import format_game, standard_tags
+from chess_snn.pgn.writing import format_game, standard_tags
 
 BAD_GAME = '[Event "bad"]\n[Result "1-0"]\n\n1. e4 e5 2. Ke3 1-0\n\n'
 BAD_EVERY = 100

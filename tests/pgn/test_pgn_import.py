@@ -17,8 +17,11 @@ from random_games import COLUMNS
 from chess_snn.data import ReplayWindow, concatenate, read_manifest, read_shard
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import get_game
-from chess_snn.pgn import ImportFolder, import_pgn, importing, is_import, read_games
+from chess_snn.pgn import importing
 from chess_snn.pgn import source as pgn_source
+from chess_snn.pgn.folder import ImportFolder, is_import
+from chess_snn.pgn.importing import import_pgn
+from chess_snn.pgn.reading import read_games
 
 NUM_GAMES = 2500
 DEADLINE_S = 120
@@ -144,7 +147,8 @@ def test_a_file_may_be_cut_anywhere_in_a_repeated_result_bug(tmp_path, monkeypat
 START_IMPORT = """
 import sys, time
 from pathlib import Path
-from chess_snn.pgn import import_pgn, importing
+from chess_snn.pgn import importing
+from chess_snn.pgn.importing import import_pgn
 importing._Run.finish = lambda run: time.sleep(600)  # it must not be over before it is killed
 import_pgn(Path(sys.argv[1]), Path(sys.argv[2]), workers=2)
 """

@@ -12,7 +12,8 @@ from random_games import COLUMNS, any_played_records, random_records
 
 from chess_snn.errors import CorruptDataError
 from chess_snn.games.chess import action_of_move
-from chess_snn.pgn import format_game, format_moves, game_tags, read_games, standard_tags
+from chess_snn.pgn.reading import read_games
+from chess_snn.pgn.writing import format_game, format_moves, game_tags, standard_tags
 
 
 def to_pgn(records, more=None):

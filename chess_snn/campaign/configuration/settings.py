@@ -12,15 +12,9 @@ from chess_snn.campaign.configuration.pace import (
 )
 from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation import (
-    Elo,
-    ErrorRate,
-    OpeningSource,
-    SprtSettings,
-    check_book,
-    check_player,
-    make_player,
-)
+from chess_snn.evaluation.comparison import Elo, ErrorRate, SprtSettings
+from chess_snn.evaluation.named_players import check_player, make_player
+from chess_snn.evaluation.openings import OpeningSource, check_book
 from chess_snn.games import GameSpec, get_game
 from chess_snn.nets import Activation, NetConfig, Precision, Size, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory

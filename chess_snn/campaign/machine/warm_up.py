@@ -10,7 +10,10 @@ import numpy as np
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import GameRecords, ReplayWindow, write_shard
 from chess_snn.devices import find_devices, is_gpu
-from chess_snn.evaluation import SearchPlayer, choose_openings, make_player, play_match
+from chess_snn.evaluation.matches import play_match
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import choose_openings
+from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, freeze, make_evaluator
 from chess_snn.nets.calibration import calibrate, is_calibrated

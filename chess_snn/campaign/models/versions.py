@@ -21,7 +21,7 @@ from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import EARLIER
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
-from chess_snn.evaluation.ratings import interval_text
+from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Network
 from chess_snn.training import WEIGHTS

@@ -10,7 +10,7 @@ from chess_snn.campaign.store.collection import GameCollection, open_collection
 from chess_snn.data import Manifest, check_shard, json_digest, read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.games import GameSpec, get_game
-from chess_snn.pgn import ImportFolder, is_import
+from chess_snn.pgn.folder import ImportFolder, is_import
 from chess_snn.training import DatasetShard, TrainingSchedule, plan_schedule
 from chess_snn.types import Json, Progress
 

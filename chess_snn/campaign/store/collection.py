@@ -16,7 +16,7 @@ from chess_snn.config import check_range
 from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, read_shard_of
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import ONGOING, GameSpec, get_game
-from chess_snn.pgn import ImportFolder, is_import
+from chess_snn.pgn.folder import ImportFolder, is_import
 from chess_snn.self_play import PLY_LIMIT, RESIGNED
 from chess_snn.types import Json
 

@@ -16,7 +16,7 @@ from chess_snn.campaign.store.plans import ProgressPlan, read_plan
 from chess_snn.campaign.store.typed_json import FileMark, RecordFormat, file_mark, numbered_files
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
-from chess_snn.evaluation import pair_interval
+from chess_snn.evaluation.scores import pair_interval
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json

@@ -30,8 +30,9 @@ from chess_snn.campaign.strength.matches import (
     unplayed_parts,
 )
 from chess_snn.campaign.strength.ratings import RatedCampaign
-from chess_snn.evaluation import PAIR_SCORES, SprtResult, SprtState, pair_counts, sprt
+from chess_snn.evaluation.comparison import SprtResult, SprtState, sprt
 from chess_snn.evaluation.match_files import read_kept_match
+from chess_snn.evaluation.scores import PAIR_SCORES, pair_counts
 from chess_snn.types import Int64Array
 
 _VERDICTS: Final[dict[SprtState, Verdict]] = {

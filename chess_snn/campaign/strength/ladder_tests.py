@@ -26,30 +26,23 @@ from chess_snn.campaign.strength.matches import (
 )
 from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
 from chess_snn.errors import EngineError
-from chess_snn.evaluation import (
-    Crosstable,
-    EngineSettings,
-    MatchResult,
-    RatedGame,
-    book_openings,
-    fit_ratings,
-    match_games,
-    play_match,
-)
-from chess_snn.evaluation.ladder import (
-    AvailablePlayers,
-    Ladder,
+from chess_snn.evaluation.engines.pool import EngineSettings
+from chess_snn.evaluation.ladder.adaptive import (
     RungScore,
-    available_players,
     bracketing_rungs,
     distance_to_ladder,
     has_arrived,
     next_rung,
-    read_ladder,
     widened,
 )
+from chess_snn.evaluation.ladder.check import AvailablePlayers, available_players
+from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
-from chess_snn.evaluation.matches import report_after
+from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.evaluation.matches import play_match, report_after
+from chess_snn.evaluation.openings import book_openings
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
+from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json, Progress
 

@@ -10,8 +10,8 @@ from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.strength.matches import BESIDE_MATCHES, is_final
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.evaluation import MatchResult, match_pgn
-from chess_snn.evaluation.match_files import read_match_body
+from chess_snn.evaluation.match_files import match_pgn, read_match_body
+from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.games import GameSpec
 from chess_snn.types import Json
 

@@ -23,21 +23,14 @@ from chess_snn.campaign.store.receipts import (
 )
 from chess_snn.data import read_manifest, utc_now
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
-from chess_snn.evaluation import (
-    EngineSettings,
-    MatchResult,
-    Player,
-    SearchPlayer,
-    SoloGames,
-    choose_openings,
-    make_player,
-    paired_games,
-    play_match,
-    play_seeds,
-)
+from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.match_files import read_match_body, write_match
-from chess_snn.evaluation.match_result import DETAILS, identities_of
-from chess_snn.evaluation.matches import report_after
+from chess_snn.evaluation.match_result import DETAILS, MatchResult, identities_of
+from chess_snn.evaluation.matches import paired_games, play_match, report_after
+from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.openings import choose_openings
+from chess_snn.evaluation.players import Player, SearchPlayer
+from chess_snn.evaluation.solo import SoloGames, play_seeds
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_match_search
@@ -79,7 +72,7 @@ class ScheduledMatch:
     generation: int
     """The player whose score it is."""
     opponent: int | str
-    """A generation, or what :func:`chess_snn.evaluation.make_player` understands."""
+    """A generation, or what :func:`chess_snn.evaluation.named_players.make_player` understands."""
     simulations: int
     """Of both networks, a move; 0 is without search."""
     num_openings: int

@@ -23,10 +23,11 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.campaign.strength.matches import is_gating_match, player_name
 from chess_snn.errors import CorruptDataError, RatingError
-from chess_snn.evaluation import RatedGame, Ratings
-from chess_snn.evaluation.ladder import read_ladder
+from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_match_body
-from chess_snn.evaluation.ratings import rate_linked
+from chess_snn.evaluation.ratings.crosstable import RatedGame
+from chess_snn.evaluation.ratings.fit import rate_linked
+from chess_snn.evaluation.ratings.result import Ratings
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"

@@ -13,7 +13,7 @@ from chess_snn.campaign.store.typed_json import RESTORE, from_json
 from chess_snn.campaign.strength.matches import CONVERSION, event_of
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CorruptDataError
-from chess_snn.evaluation import conversion_rate
+from chess_snn.evaluation.won_positions import conversion_rate
 from chess_snn.failpoints import failpoint
 from chess_snn.search import make_search
 from chess_snn.types import Json, Progress

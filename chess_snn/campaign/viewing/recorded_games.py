@@ -13,7 +13,7 @@ from chess_snn.campaign.store.collection import OUTCOMES, CollectedGame, GameCol
 from chess_snn.data import START_KINDS, GameRecords, play_actions, rewards_of, state_rows
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
-from chess_snn.pgn import format_game, standard_tags
+from chess_snn.pgn.writing import format_game, standard_tags
 from chess_snn.types import Float64Array, Int64Array, Json, UInt64Array
 
 _UNKNOWN: Final = "?"

@@ -8,15 +8,14 @@ make it as strong as the machine is idle, while nodes and depth are the same eve
 import re
 import shutil
 import weakref
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final
 
 import chess
 import chess.engine
 import numpy as np
 
-from chess_snn.config import check_choice, check_range
+from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
 from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
@@ -28,8 +27,6 @@ ENGINE_FORMS: Final = ("stockfish@NODES", "stockfish:depth=N", "uci:ENGINE@NODES
 GAMES_FOLDER: Final = "/usr/games"
 """Where Debian and its children put engines; often not on PATH."""
 
-BudgetUnit = Literal["nodes", "depth"]
-
 _MOST: Final = {"nodes": 1_000_000_000, "depth": 100}
 _ENGINE: Final = re.compile(r"(stockfish|uci)(?=[:@]|$)")
 _BUDGET: Final = re.compile(
@@ -37,30 +34,6 @@ _BUDGET: Final = re.compile(
 )
 _PROTOCOL: Final = "uci:"
 _STOCKFISH: Final = "stockfish"
-
-
-@dataclass(frozen=True, slots=True)
-class EngineBudget:
-    """How far an engine may look for one move: fixed nodes or a fixed depth."""
-
-    unit: BudgetUnit
-    amount: int
-
-    def __post_init__(self) -> None:
-        check_choice("an engine's budget", self.unit, get_args(BudgetUnit))
-        check_range(f"an engine's {self.unit}", self.amount, ge=1, le=_MOST[self.unit])
-
-    @property
-    def limit(self) -> chess.engine.Limit:
-        """As python-chess has it."""
-        if self.unit == "nodes":
-            return chess.engine.Limit(nodes=self.amount)
-        return chess.engine.Limit(depth=self.amount)
-
-    @property
-    def suffix(self) -> str:
-        """What follows the engine in a player's name: ``@1000``, ``:depth=8``."""
-        return f"@{self.amount}" if self.unit == "nodes" else f":depth={self.amount}"
 
 
 class EnginePlayer:
@@ -74,19 +47,21 @@ class EnginePlayer:
     start with the first question and end with the player.
     """
 
-    def __init__(
-        self, game: Game, program: Path, budget: EngineBudget, *, name: str,
-        settings: EngineSettings | None = None,
-    ) -> None:
-        """Nothing is started yet.
+    def __init__(self, game: Game, text: str, settings: EngineSettings) -> None:
+        """``text`` names an engine and its budget, such as ``stockfish@1000``; starts nothing.
+
+        The player's name is the shortest way to write it: ``stockfish@nodes=100`` is called
+        ``stockfish@100``.
 
         Raises:
-            ConfigError: the game is not chess.
+            ConfigError: as :func:`parse_engine`.
+            EngineError: the engine is not installed.
         """
-        check_plays(game, name)
-        self.name = name
+        engine, limit = parse_engine(game, text)
+        budget = f"@{limit.nodes}" if limit.nodes else f":depth={limit.depth}"
+        self.name = f"{engine}{budget}"
         self._game = game
-        self._pool = EnginePool(program, budget.limit, settings or EngineSettings())
+        self._pool = EnginePool(find_engine(engine), limit, settings)
         self._last_illegal: str | None = None
         # The pool does not know the player, so nothing keeps the player alive.
         self._end = weakref.finalize(self, self._pool.close)
@@ -137,34 +112,6 @@ def is_engine_name(text: str) -> bool:
     return _ENGINE.match(text) is not None
 
 
-def make_engine_player(game: Game, text: str, settings: EngineSettings) -> EnginePlayer:
-    """The engine that ``text`` names; its processes start with its first move.
-
-    Its name is the shortest way to write it: ``stockfish@nodes=100`` is called ``stockfish@100``.
-
-    Raises:
-        ConfigError: as :func:`check_engine`.
-        EngineError: the engine is not installed.
-    """
-    check_engine(game, text)
-    engine, budget = parse_engine(text)
-    return EnginePlayer(
-        game, find_engine(engine), budget,
-        name=f"{engine}{budget.suffix}", settings=settings,
-    )
-
-
-def check_engine(game: Game, text: str) -> None:
-    """Check the name of an engine, without checking whether it is installed.
-
-    Raises:
-        ConfigError: no engine or no budget is named, or one out of range, or engines do not play
-            the game.
-    """
-    parse_engine(text)
-    check_plays(game, text)
-
-
 def find_engine(program: str) -> Path:
     """The executable file of an engine.
 
@@ -204,17 +151,15 @@ def _executable(path: Path) -> Path:
     return path.absolute()
 
 
-def check_plays(game: Game, name: str) -> None:
-    """Raise ConfigError unless engines play ``game``."""
-    if game.spec.name != "chess":
-        raise ConfigError(f"player {name!r} plays chess, not {game.spec.name}; use 'random'")
+def parse_engine(game: Game, text: str) -> tuple[str, chess.engine.Limit]:
+    """The engine that ``text`` names, installed or not, and how far it looks for one move.
 
-
-def parse_engine(text: str) -> tuple[str, EngineBudget]:
-    """(``stockfish`` or ``uci:PROGRAM``, budget).
+    Returns:
+        ``stockfish`` or ``uci:PROGRAM``, and fixed nodes or a fixed depth.
 
     Raises:
-        ConfigError: no engine or no budget is named, or one out of range.
+        ConfigError: no engine or no budget is named, or one out of range, or engines do not play
+            ``game``.
     """
     found = _BUDGET.fullmatch(text)
     if found is None:
@@ -222,9 +167,12 @@ def parse_engine(text: str) -> tuple[str, EngineBudget]:
             f"player {text!r} does not say how far the engine may look; write it as in "
             "stockfish@1000 (nodes) or stockfish:depth=8"
         )
-    budget = EngineBudget("depth" if found["unit"] == "depth" else "nodes", int(found["amount"]))
+    unit, amount = found["unit"] or "nodes", int(found["amount"])
+    check_range(f"an engine's {unit}", amount, ge=1, le=_MOST[unit])
     engine = found["engine"]
     is_known = engine == _STOCKFISH or engine.startswith(_PROTOCOL)
     if not (is_known and engine.removeprefix(_PROTOCOL)):
         raise ConfigError(f"player {text!r} names no engine; known: {', '.join(ENGINE_FORMS)}")
-    return engine, budget
+    if game.spec.name != "chess":
+        raise ConfigError(f"player {text!r} plays chess, not {game.spec.name}; use 'random'")
+    return engine, chess.engine.Limit(**{unit: amount})

@@ -84,11 +84,10 @@ class EnginePool:
         _ = self.identity
         if self._is_closed:
             return [None] * len(boards)
-
-        async def best_move(process: EngineProcess, board: chess.Board) -> str:
-            return await process.best_move(board, self._limit, self._settings.answer_s)
-
-        return self._run(lambda: self._answers(boards, best_move))
+        limit, within_s = self._limit, self._settings.answer_s
+        return self._run(lambda: self._answers(
+            boards, lambda process, board: process.best_move(board, limit, within_s)
+        ))
 
     def candidates(self, boards: Sequence[chess.Board], lines: int) -> list[list[Candidate]]:
         """At most ``lines`` moves for each position, best first.
@@ -100,14 +99,10 @@ class EnginePool:
             EngineError: the engine does not start, or has no answer to a position.
         """
         _ = self.identity
-        game = object()
-
-        async def candidates(process: EngineProcess, board: chess.Board) -> list[Candidate]:
-            return await process.candidates(
-                board, self._limit, lines, game, self._settings.answer_s
-            )
-
-        answers = self._run(lambda: self._answers(boards, candidates))
+        game, limit, within_s = object(), self._limit, self._settings.answer_s
+        answers = self._run(lambda: self._answers(
+            boards, lambda process, board: process.candidates(board, limit, lines, game, within_s)
+        ))
         found = [answer for answer in answers if answer is not None]
         if len(found) < len(boards):
             raise EngineError(

@@ -17,7 +17,7 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import EngineError, IllegalMoveError
-from chess_snn.evaluation.engines.player import check_plays, find_engine, parse_engine
+from chess_snn.evaluation.engines.player import find_engine, parse_engine
 from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.engines.process import Candidate
 from chess_snn.games.base import Game, GameBatch
@@ -53,21 +53,16 @@ DEFAULT_LINES: Final = Lines()
 class EngineTeacher:
     """Labels positions with one process of an engine, which ends with the teacher."""
 
-    def __init__(
-        self, game: Game, text: str, lines: Lines, settings: EngineSettings | None = None
-    ) -> None:
+    def __init__(self, game: Game, text: str, lines: Lines) -> None:
         """``text`` names an engine and its budget, such as ``stockfish@1000``; starts nothing.
 
         Raises:
             ConfigError: it names no engine or no budget, or engines do not play ``game``.
             EngineError: the engine is not installed.
         """
-        check_plays(game, text)
-        engine, budget = parse_engine(text)
+        engine, limit = parse_engine(game, text)
         self._game, self._lines = game, lines
-        self._pool = EnginePool(
-            find_engine(engine), budget.limit, settings or EngineSettings(processes=1)
-        )
+        self._pool = EnginePool(find_engine(engine), limit, EngineSettings(processes=1))
         weakref.finalize(self, self._pool.close)
 
     @property

@@ -18,15 +18,9 @@ from typing import Final, Self
 
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.ratings import (
-    Crosstable,
-    Estimate,
-    RatedGame,
-    Rating,
-    fit_ratings,
-    match_games,
-    rate_linked,
-)
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
+from chess_snn.evaluation.ratings.fit import fit_ratings, rate_linked
+from chess_snn.evaluation.ratings.result import Estimate, Rating
 from chess_snn.evaluation.scores import logistic_score
 from chess_snn.types import Json
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines import EngineSettings
+from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.ladder.playing import uses_engine
 from chess_snn.evaluation.match_result import MatchResult

@@ -16,7 +16,8 @@ import numpy as np
 
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.ratings import Crosstable, RatedGame, fit_ratings
+from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
+from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.types import Int64Array, Json
 
 _OUTCOMES: Final = (1, 0, -1)
@@ -24,7 +25,7 @@ _OUTCOMES: Final = (1, 0, -1)
 SCHEMA: Final = 1
 LADDER_FILE: Final = "ladder.json"
 GAMES_FILE: Final = "ladder.games.zst"
-"""Beside it: every game, see :func:`chess_snn.evaluation.ladder.unpack_games`."""
+"""Beside it: every game, see :func:`chess_snn.evaluation.ladder.games_file.unpack_games`."""
 _DATA: Final = "data"
 
 
@@ -138,7 +139,7 @@ class Ladder:
     origin: Json
     """How it was made: ``date``, ``command``, ``seed``, ``version`` of chess-snn."""
     ratings: Json
-    """What was fitted, see :meth:`chess_snn.evaluation.Ratings.to_json`."""
+    """What was fitted, see :meth:`chess_snn.evaluation.ratings.result.Ratings.to_json`."""
 
     @classmethod
     def of_results(

@@ -15,7 +15,8 @@ from typing import Final
 from chess_snn.config import check_range
 from chess_snn.data import sweep_temporaries
 from chess_snn.errors import ConfigError, UsageError
-from chess_snn.evaluation.engines import EngineSettings, is_engine_name
+from chess_snn.evaluation.engines.player import is_engine_name
+from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult, identities_of
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
@@ -124,7 +125,7 @@ class LadderPlan:
     """A round-robin, before any of it is played."""
 
     pairings: tuple[tuple[str, str], ...]
-    """The pairings, see :func:`chess_snn.evaluation.ladder.ladder_pairings`."""
+    """The pairings, see :func:`ladder_pairings`."""
     num_pairs: int
     """Openings of each pairing; both colours are played from each."""
     seed: int
