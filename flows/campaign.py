@@ -48,7 +48,6 @@ from flows.listeners import live_file, log_file, log_lines
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
 from flows.servers import prefect_server
 from tasks import compute, record, remote
-from tasks.cluster.worker_pool import WorkerPool
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
 from tasks.stages import evaluate_final, train_first, train_supervised
@@ -183,7 +182,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         stack.enter_context(record.tracked_run(folder, uri, board.message, flow_run_link(folder)))
         pool = stack.enter_context(watched_workers(folder, board))
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        rebuilder = rebuilder_of(folder, pool, board)
+        rebuilder = rebuilder_of(folder, board)
         run = CampaignRun(folder, pool, board, uri, clock, rebuilder, backup)
         stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
@@ -200,7 +199,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         _play_final_matches(run)
 
 
-def rebuilder_of(folder: CampaignFolder, pool: WorkerPool, board: ProgressBoard) -> Rebuilder:
+def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
     """Rebuilds the campaign's corrupt artifacts on its own workers, and tells the board of it.
 
     It tries again as often as the tasks of an iteration are tried.
@@ -210,17 +209,14 @@ def rebuilder_of(folder: CampaignFolder, pool: WorkerPool, board: ProgressBoard)
     def work(stored: Stored) -> Callable[[], Any]:
         match stored.artifact, stored.key:
             case artifact, (iteration, shard) if artifact is SHARD:
-                return partial(
-                    run_on_device, remote.play_shard, directory, iteration, shard,
-                    pool.threads_each,
-                )
+                return partial(run_on_device, remote.play_shard, directory, iteration, shard)
             case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
                 return partial(
-                    run_on_device, remote.train_generation, directory, generation - 1,
-                    pool.num_cores, None, device=TRAINER,
+                    run_on_device, remote.train_generation, directory, generation - 1, None,
+                    device=TRAINER,
                 )
             case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
-                return partial(train_first, directory, pool.num_cores)
+                return partial(train_first, directory)
         return partial(make_here, folder, stored)
 
     def make(_: CampaignFolder, stored: Stored) -> Any:
@@ -242,7 +238,7 @@ def _train_first_generation(run: CampaignRun) -> None:
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
         trained = train_supervised.with_options(**task_options(folder.config)).submit(
-            str(folder.path), run.pool.num_cores
+            str(folder.path)
         )
         trained.result()
     show_in_mlflow(run, 0, after=trained)
@@ -256,14 +252,14 @@ def _play_final_matches(run: CampaignRun) -> None:
     folder, matches = run.folder, final_matches(run.folder)
     if not matches:
         return
-    directory, last = str(folder.path), len(read_receipts(folder)) - 1
+    last = len(read_receipts(folder)) - 1
     num_games = sum(match.num_games for match in matches)
     with (
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
         played = evaluate_final.with_options(**task_options(folder.config)).submit(
-            directory, last, run.pool.threads_each
+            str(folder.path), last
         )
         played.result()
         show_in_mlflow(run, last, after=played)

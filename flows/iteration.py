@@ -184,8 +184,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     num_games = config.self_play.games_per_iteration
     with board.stage(number, events.SELF_PLAY, "games", num_games) as playing:
         shards = self_play.with_options(**options).map(
-            unmapped(directory), unmapped(number), range(num_shards(folder, number)),
-            unmapped(pool.threads_each),
+            unmapped(directory), unmapped(number), range(num_shards(folder, number))
         )
         played = shards.result()
 
@@ -195,9 +194,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, events.TRAINING, "steps", num_steps) as training:
-        trained = train.with_options(**options).submit(
-            directory, number, pool.num_cores, wait_for=shards
-        )
+        trained = train.with_options(**options).submit(directory, number, wait_for=shards)
         training_facts = trained.result()
     handoff.hand_over()
 
@@ -207,7 +204,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
         num_games = _num_games(folder, number + 1)
         with board.stage(number, events.EVALUATION, "games", num_games) as evaluating:
             last_task = evaluate.with_options(**options).submit(
-                directory, number + 1, pool.threads_each, wait_for=[trained]
+                directory, number + 1, wait_for=[trained]
             )
             evaluation = last_task.result()
 
@@ -218,7 +215,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
         # How many games it takes is not known before.
         with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
             promotion = challenge.with_options(**options).submit(
-                directory, match, pool.num_workers, pool.threads_each
+                directory, match, pool.num_workers
             ).result()
     seconds = StageSeconds(
         self_play=playing.seconds,

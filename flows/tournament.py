@@ -116,13 +116,12 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        watched_workers(folder, board) as pool,
+        watched_workers(folder, board),
         compute.stopped_by_errors(),
         board.stage(iteration, EVALUATION, "games", num_games),
     ):
         played = play_match.with_options(**task_options(folder.config)).map(
-            unmapped(str(folder.path)), list(matches), unmapped(iteration),
-            unmapped(pool.threads_each),
+            unmapped(str(folder.path)), list(matches), unmapped(iteration)
         )
         played.result()
 

@@ -105,7 +105,7 @@ class WorkerPool:
 
     def __init__(
         self, client: Client, say: LogFn, *, frozen_after_s: float = FROZEN_AFTER_S,
-        threads_each: int = 0, num_cores: int = 0, num_own_players: int = 0,
+        num_own_players: int = 0,
     ) -> None:
         """The workers of the scheduler of ``client``.
 
@@ -113,12 +113,9 @@ class WorkerPool:
             client: of the scheduler.
             say: takes a line for people, also of work that only some can do.
             frozen_after_s: a worker that is silent for so long is killed and started again.
-            threads_each: cores of a worker while all work side by side; 0 where each knows its own.
-            num_cores: for training; 0 takes all of the worker's machine.
             num_own_players: workers that this process starts, and restarts, to play games.
         """
         self.client, self.say = client, say
-        self.threads_each, self.num_cores = threads_each, num_cores
         self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
         self._frozen_after_s, self._num_own_players = frozen_after_s, num_own_players

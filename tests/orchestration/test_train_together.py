@@ -152,7 +152,7 @@ def train_done(folder: CampaignFolder, scene: Scene, machines: int = 2) -> remot
     directory = str(folder.path)
     return train_together.train_together(
         replace(folder.config, cluster=cluster), scene.pool, 1,
-        (remote.train_generation, directory, 0, 1, None),
+        (remote.train_generation, directory, 0, None),
     )
 
 
@@ -199,7 +199,7 @@ def test_two_machines_learn_from_given_games_what_one_process_does(scene, tmp_pa
     folder = CampaignFolder.create(tmp_path / "c", config)
     directory = str(folder.path)
     done = train_together.train_together(
-        config, scene.pool, 0, (remote.train_first_generation, directory, 1, None),
+        config, scene.pool, 0, (remote.train_first_generation, directory, None),
     )
     assert done.result == supervised_facts(folder)
     assert scene.lines == []
