@@ -34,7 +34,6 @@ from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
 from chess_snn.data import is_committed
 from chess_snn.interrupts import listen_again
 from flows import parameters
-from flows.backup import open_backup, send_to_store
 from flows.campaign_runs import (
     campaign_tag,
     close_stale_flow_runs,
@@ -42,8 +41,8 @@ from flows.campaign_runs import (
     untagged_tasks,
 )
 from flows.cluster import watched_workers
-from flows.context import CampaignRun
-from flows.iteration import run_iterations, show_in_mlflow, task_options
+from flows.context import CampaignRun, open_backup, retried, send_to_store, show_in_mlflow
+from flows.iteration import run_iterations
 from flows.listeners import live_file, log_file, log_lines
 from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
 from flows.servers import prefect_server
@@ -51,7 +50,7 @@ from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
 from tasks.stages import evaluate_final, train_first, train_supervised
-from tasks.tracking import TrackingError, tracking_uri
+from tasks.tracking import TrackingError
 
 
 def _run_name() -> str:
@@ -151,7 +150,7 @@ def record_at_rest(folder: CampaignFolder) -> int:
         TrackingError: the store is away.
     """
     with campaign_lock(folder):
-        return record.record_at_rest(folder, tracking_uri())
+        return record.record_at_rest(folder)
 
 
 def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> None:
@@ -165,10 +164,9 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         _record_finished(folder, listeners)
         return
     clock = CampaignClock(recorded_seconds(folder))
-    uri = tracking_uri()
     board = ProgressBoard([
         *listeners, log_lines(get_run_logger()), log_file(folder),
-        progress_artifact(), live_file(folder), iteration_table(folder, uri), alarm_events(folder),
+        progress_artifact(), live_file(folder), iteration_table(folder), alarm_events(folder),
     ])
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
@@ -179,11 +177,12 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     if (notice := ladder_notice(folder.config)) is not None:
         board.message(notice)
     with ExitStack() as stack:
-        stack.enter_context(record.tracked_run(folder, uri, board.message, flow_run_link(folder)))
+        stack.enter_context(record.tracked_run(folder, board.message, flow_run_link(folder)))
         pool = stack.enter_context(watched_workers(folder, board))
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
+        # The only one, so that no two threads rebuild the same artifact.
         rebuilder = rebuilder_of(folder, board)
-        run = CampaignRun(folder, pool, board, uri, clock, rebuilder, backup)
+        run = CampaignRun(folder, pool, board, clock, backup)
         stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
@@ -237,9 +236,7 @@ def _train_first_generation(run: CampaignRun) -> None:
         compute.stopped_by_errors(), untagged_tasks(),
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
-        trained = train_supervised.with_options(**task_options(folder.config)).submit(
-            str(folder.path)
-        )
+        trained = retried(train_supervised, folder.config).submit(str(folder.path))
         trained.result()
     show_in_mlflow(run, 0, after=trained)
     board.message(
@@ -258,9 +255,7 @@ def _play_final_matches(run: CampaignRun) -> None:
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
-        played = evaluate_final.with_options(**task_options(folder.config)).submit(
-            str(folder.path), last
-        )
+        played = retried(evaluate_final, folder.config).submit(str(folder.path), last)
         played.result()
         show_in_mlflow(run, last, after=played)
         send_to_store(run, last, after=played)
@@ -278,7 +273,7 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
     close_stale_flow_runs(folder.campaign_id)
     try:
-        if missing := record.record_at_rest(folder, tracking_uri()):
+        if missing := record.record_at_rest(folder):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")
     except TrackingError as error:
         board.message(f"not recorded in MLflow yet: {error}")

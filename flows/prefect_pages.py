@@ -30,7 +30,7 @@ from chess_snn.self_play import SelfPlayStatistics, combine
 from flows.servers import is_embedded
 from tasks.remote import Done
 from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
-from tasks.tracking import TrackingError, is_server
+from tasks.tracking import TrackingError, is_server, tracking_uri
 from tasks.tracking.campaign_run import campaign_pages
 
 PERIOD_S: Final = 2.0
@@ -126,7 +126,7 @@ def artifact_key(folder: CampaignFolder) -> str:
     return f"campaign-{name}-{folder.campaign_id[:8]}"
 
 
-def iteration_table(folder: CampaignFolder, tracking_uri: str) -> events.Listener:
+def iteration_table(folder: CampaignFolder) -> events.Listener:
     """Creates the artifact when an iteration has finished; without it if Prefect is unreachable.
 
     The event must be told in the context of a flow run, to which the table then belongs.
@@ -141,7 +141,7 @@ def iteration_table(folder: CampaignFolder, tracking_uri: str) -> events.Listene
                 key=artifact_key(folder),
                 description=(
                     f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}"
-                    f"\n\nMLflow: {mlflow_link(folder, tracking_uri)}"
+                    f"\n\nMLflow: {_mlflow_link(folder)}"
                 ),
             )
         except httpx.HTTPError as error:
@@ -218,12 +218,13 @@ def alarm_events(folder: CampaignFolder) -> events.Listener:
     return listen
 
 
-def mlflow_link(folder: CampaignFolder, tracking_uri: str) -> str:
+def _mlflow_link(folder: CampaignFolder) -> str:
     """The campaign's curves in MLflow; without a server, the command that shows them."""
-    if not is_server(tracking_uri):
+    uri = tracking_uri()
+    if not is_server(uri):
         return _command(folder)
     try:
-        page = campaign_pages(tracking_uri, folder, without_credentials(tracking_uri))["curves"]
+        page = campaign_pages(uri, folder, without_credentials(uri))["curves"]
     except TrackingError as error:
         return f"not recorded yet ({error})"
     return f"[{folder.name}]({page})"

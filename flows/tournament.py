@@ -19,7 +19,7 @@ from chess_snn.evaluation import check_book, make_player
 from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
 from flows.cluster import watched_workers
-from flows.iteration import task_options
+from flows.context import retried
 from flows.listeners import log_lines
 from flows.parameters import Count, CountOrNone, absolute_path
 from flows.prefect_pages import progress_artifact
@@ -120,10 +120,9 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
         compute.stopped_by_errors(),
         board.stage(iteration, EVALUATION, "games", num_games),
     ):
-        played = play_match.with_options(**task_options(folder.config)).map(
+        retried(play_match, folder.config).map(
             unmapped(str(folder.path)), list(matches), unmapped(iteration)
-        )
-        played.result()
+        ).result()
 
 
 def _show_ratings(folder: CampaignFolder) -> list[Json]:

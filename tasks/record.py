@@ -29,7 +29,7 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
 from chess_snn.types import Json, LogFn
-from tasks.tracking import TrackingError
+from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
 SAMPLE_GAMES: Final = 10
@@ -40,7 +40,7 @@ _LOSSES: Final = ("total", "policy", "value", "plies_left")
 
 
 @task(name="record", task_run_name="record-{iteration}")
-def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
+def record(directory: str, iteration: int) -> str | None:
     """Record every finished iteration up to ``iteration`` that MLflow lacks.
 
     MLflow away delays the curves and nothing else: the next call sends what is missing.
@@ -50,7 +50,7 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     """
     folder = CampaignFolder.open(Path(directory))
     try:
-        record_missing(folder, open_tracker(folder, tracking_uri))
+        record_missing(folder, open_tracker(folder))
     except (TrackingError, CorruptDataError) as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return str(error)
@@ -58,22 +58,22 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     return None
 
 
-def open_tracker(folder: CampaignFolder, tracking_uri: str) -> CampaignTracker:
+def open_tracker(folder: CampaignFolder) -> CampaignTracker:
     """The tracker of a campaign, its store made ready where it is not.
 
     Raises:
         TrackingError: the store is away.
     """
-    return CampaignTracker(tracking_uri, folder, configuration=_parameters(folder.config))
+    return CampaignTracker(tracking_uri(), folder, configuration=_parameters(folder.config))
 
 
-def record_at_rest(folder: CampaignFolder, tracking_uri: str) -> int:
+def record_at_rest(folder: CampaignFolder) -> int:
     """:func:`record_missing` for a campaign that is not running, whose lock the caller has.
 
     Raises:
         TrackingError: the store is away.
     """
-    tracker = open_tracker(folder, tracking_uri)
+    tracker = open_tracker(folder)
     num_missing = record_missing(folder, tracker)
     tracker.close("FINISHED" if is_finished(folder) else "KILLED")
     return num_missing
@@ -216,10 +216,7 @@ def _parameters(config: CampaignConfig) -> Json:
 
 
 @contextmanager
-def tracked_run(
-    folder: CampaignFolder, tracking_uri: str, warn: LogFn,
-    flow_run: str = "",
-) -> Iterator[None]:
+def tracked_run(folder: CampaignFolder, warn: LogFn, flow_run: str = "") -> Iterator[None]:
     """The campaign's MLflow run, running in the block and ended with its outcome after it.
 
     Its description links to ``flow_run``, Markdown, if that is given. Where MLflow is away,
@@ -228,7 +225,7 @@ def tracked_run(
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
         try:
-            action(open_tracker(folder, tracking_uri))
+            action(open_tracker(folder))
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 

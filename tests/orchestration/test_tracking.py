@@ -298,25 +298,25 @@ def test_two_campaigns_have_two_runs(uri):
 def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(
     uri, folder, error, status
 ):
-    run_id = open_tracker(folder, uri).run_id
+    run_id = open_tracker(folder).run_id
     with (
         nullcontext() if error is None else pytest.raises(error),
-        tracked_run(folder, uri, pytest.fail),
+        tracked_run(folder, pytest.fail),
     ):
         assert client(uri).get_run(run_id).info.status == "RUNNING"
         if error is not None:
             raise error
     assert client(uri).get_run(run_id).info.status == status
-    with tracked_run(folder, uri, pytest.fail):
+    with tracked_run(folder, pytest.fail):
         assert client(uri).get_run(run_id).info.status == "RUNNING"
     assert client(uri).get_run(run_id).data.params["net.size"] == "tiny"
 
 
 def test_the_description_ends_with_the_newest_flow_run_and_keeps_what_it_had(uri, folder):
-    tracker = open_tracker(folder, uri)
+    tracker = open_tracker(folder)
     client(uri).set_tag(tracker.run_id, "mlflow.note.content", "A copy.")
     for number in (1, 2):
-        with tracked_run(folder, uri, pytest.fail, f"[run](http://prefect/{number})"):
+        with tracked_run(folder, pytest.fail, f"[run](http://prefect/{number})"):
             pass
     note = client(uri).get_run(tracker.run_id).data.tags["mlflow.note.content"]
     assert note == "A copy.\n\nPrefect: [run](http://prefect/2)"
@@ -505,13 +505,13 @@ def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, mon
     database.write_bytes(b"not a database" * 100)
     warnings, ran = [], []
     uri = tracking_uri()
-    with tracked_run(folder, uri, warnings.append):
+    with tracked_run(folder, warnings.append):
         ran.append(True)
     assert ran
     assert len(warnings) == 2
     assert all("mlflow.db failed: file is not a database" in text for text in warnings)
     database.unlink()
-    tracker = open_tracker(folder, uri)
+    tracker = open_tracker(folder)
     assert tracker.record_iteration(0, METRICS)
     assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25)]
 
