@@ -135,7 +135,7 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
     )
     say(f"self-play: {pool.num_workers} workers, {machines}")
     if settings.training_machines == 1:
-        for gpus in sorted({worker.gpus for worker in pool.trainers}):
+        for gpus in sorted({len(worker.slot.machine_gpus) for worker in pool.trainers}):
             say(choose_ranks(folder.config, gpus).why)
     return pool
 

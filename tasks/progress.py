@@ -27,7 +27,6 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from tasks.cluster.devices import WorkerState
 
 _WORKERS_PERIOD_S: Final = 2.0
 _PATIENCE_S: Final = 2.0
@@ -54,7 +53,7 @@ class ProgressBoard:
         self._stages: dict[tuple[int, str], Stage] = {}
         self._workers: WorkerBoard | None = None
 
-    def watch_workers(self, states: Callable[[], Sequence[WorkerState]]) -> None:
+    def watch_workers(self, states: Callable[[], Sequence[WorkerProgress]]) -> None:
         """From now on also report the workers that ``states`` returns."""
         self._workers = WorkerBoard(states)
 
@@ -247,7 +246,7 @@ class WorkerBoard:
     """Counts the games of each worker; one thread may report while another one asks."""
 
     def __init__(
-        self, states: Callable[[], Sequence[WorkerState]],
+        self, states: Callable[[], Sequence[WorkerProgress]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._states, self._clock = states, clock
@@ -295,16 +294,14 @@ class _Tally:
             f"iteration {part[0]} {part[1]}, {part[2]}: {body['done']:,} of {body['total']:,}"
         )
 
-    def progress(self, state: WorkerState, now_s: float) -> WorkerProgress:
+    def progress(self, state: WorkerProgress, now_s: float) -> WorkerProgress:
         while self.recent and now_s - self.recent[0][0] > _PACE_S:
             self.recent.popleft()
         seconds = now_s - self.recent[0][0] if self.recent else 0.0
         # The games of the oldest entry were played before the time that is counted.
         games = sum(number for _, number in self.recent) - (self.recent[0][1] if seconds else 0)
-        return WorkerProgress(
-            state.name, state.device, self.doing, self.games,
-            games / seconds if seconds > _LEAST_PACE_S else 0.0,
-            min(state.quiet_s, now_s - self.heard_s) if self.heard_s else state.quiet_s,
-            state.cores, state.memory_bytes, state.gpu_share, state.gpu_memory_bytes,
-            state.gpu_memory_total_bytes,
+        return replace(
+            state, doing=self.doing, games=self.games,
+            games_per_s=games / seconds if seconds > _LEAST_PACE_S else 0.0,
+            quiet_s=min(state.quiet_s, now_s - self.heard_s) if self.heard_s else state.quiet_s,
         )

@@ -21,7 +21,8 @@ from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.ports import free_port
 from chess_snn.training.rank_launch import RankLayout
 from tasks import compute
-from tasks.cluster.worker_pool import PoolWorker, WorkerPool
+from tasks.cluster.devices import PoolWorker
+from tasks.cluster.worker_pool import WorkerPool
 from tasks.placement import received, sent
 from tasks.remote import Call, Done, attempt, plain_error
 
@@ -59,7 +60,7 @@ def _train(
     wanted = config.cluster.training_machines
     most = min(wanted, config.training.num_micro_batches)
     machines = choose_machines(pool.trainers, client.processing(), most)
-    names = ", ".join(machine.host for machine in machines)
+    names = ", ".join(machine.slot.host for machine in machines)
     if len(machines) < wanted:
         why = f"; a step has {most} micro-batches" if most < wanted else ""
         pool.say(
@@ -117,13 +118,13 @@ def choose_machines(
     with_gpus = [member for member in trainers if not member.shares_cores]
 
     def pressure(member: PoolWorker) -> tuple[int, str, str]:
-        return len(tasks.get(member.address, ())), member.host, member.name
+        return len(tasks.get(member.address, ())), member.slot.host, member.name
 
     by_host: dict[str, PoolWorker] = {}
     for member in sorted(with_gpus or trainers, key=pressure):
-        by_host.setdefault(member.host, member)
+        by_host.setdefault(member.slot.host, member)
     chosen = list(by_host.values())[:most]
-    return sorted(chosen, key=lambda member: member.host)
+    return sorted(chosen, key=lambda member: member.slot.host)
 
 
 def _layouts(
@@ -133,7 +134,7 @@ def _layouts(
     address = machines[0].address
     port = client.run(free_port, workers=[address])[address]
     endpoint = f"{get_address_host(address)}:{port}"
-    ranks = deal_ranks(config, [machine.gpus for machine in machines])
+    ranks = deal_ranks(config, [len(machine.slot.machine_gpus) for machine in machines])
     return [
         RankLayout(number, sum(ranks[:place]), sum(ranks), endpoint)
         for place, number in enumerate(ranks)

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from distributed import Client
@@ -20,8 +19,9 @@ from distributed import Client
 from chess_snn import processes
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.viewing.events import WorkerProgress
 from chess_snn.types import Json, LogFn
-from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
+from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
 from tasks.cluster.identity import IDENTITY, differences
 from tasks.cluster.nannies import EXIT_TOPIC
 
@@ -36,41 +36,6 @@ _POLL_S: Final = 0.2
 _JOIN_S: Final = 5.0
 _PERCENT: Final = 100.0
 _REDONE: Final = "what it was doing is done again"
-
-
-@dataclass(frozen=True, slots=True)
-class PoolWorker:
-    """A worker that does work for the campaign."""
-
-    address: str
-    slot: WorkerSlot
-    host_cores: int = 1
-    """Cores of its machine."""
-
-    @property
-    def name(self) -> str:
-        """As Dask and people call it."""
-        return self.slot.name
-
-    @property
-    def host(self) -> str:
-        """What its machine is called."""
-        return self.slot.host
-
-    @property
-    def device(self) -> str:
-        """For people; workers of one device have the same."""
-        return self.slot.site
-
-    @property
-    def shares_cores(self) -> bool:
-        """Whether its networks run on the processor's cores."""
-        return self.slot.device.shares_cores
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of its machine, which train together."""
-        return len(self.slot.machine_gpus)
 
 
 class SilenceLog:
@@ -124,7 +89,7 @@ class WorkerPool:
         self._met: set[str] = set()
         """Addresses of all workers of the scheduler, used or not."""
         self._workers: dict[str, PoolWorker] = {}
-        self._states: list[WorkerState] = []
+        self._states: list[WorkerProgress] = []
         self._silence = SilenceLog()
         self._health = DeviceHealth()
 
@@ -161,8 +126,8 @@ class WorkerPool:
         ]
 
     @property
-    def states(self) -> list[WorkerState]:
-        """The workers as they were at the last look."""
+    def states(self) -> list[WorkerProgress]:
+        """The workers as they were at the last look, without their work for the campaign."""
         with self._lock:
             return list(self._states)
 
@@ -262,7 +227,7 @@ class WorkerPool:
             _state(worker, silent_s[worker.address], infos[worker.address].get("metrics", {}))
             for worker in workers
         ]
-        self.use = self.use.after(states)
+        self.use = self.use.after(list(zip(workers, states, strict=True)))
         with self._lock:
             self._states = states
         for worker in workers:
@@ -342,16 +307,15 @@ def describe_exit(event: Mapping[str, Any]) -> str:
     return f"worker {event['worker']} {how}; another is started, and {_REDONE}"
 
 
-def _state(worker: PoolWorker, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerState:
+def _state(worker: PoolWorker, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerProgress:
     """What Dask measured of the worker's process and, through NVML, of its GPU."""
     # Without a GPU of its own Dask asks the first one of the machine.
     gpu = {} if worker.shares_cores else metrics
     share = gpu.get("gpu_utilization")
-    return WorkerState(
-        name=worker.name, device=worker.device, quiet_s=quiet_s,
+    return WorkerProgress(
+        worker.name, worker.device, doing="", games=0, games_per_s=0.0, quiet_s=quiet_s,
         cores=metrics.get("cpu", 0.0) / _PERCENT, memory_bytes=int(metrics.get("memory", 0)),
         gpu_share=None if share is None else share / _PERCENT,
         gpu_memory_bytes=gpu.get("gpu_memory_used"),
         gpu_memory_total_bytes=gpu.get("gpu-memory-total"),
-        host=worker.host, host_cores=worker.host_cores, is_on_gpu=not worker.shares_cores,
     )

@@ -69,7 +69,7 @@ class Scene:
         self.pool = WorkerPool(self.client, self.lines.append)
 
     def pid_of(self, host: str) -> int:
-        (address,) = [m.address for m in self.pool.workers if m.host == host]
+        (address,) = [m.address for m in self.pool.workers if m.slot.host == host]
         return self.client.run(os.getpid, workers=[address])[address]
 
     def wait_for(self, what: str, condition) -> None:
@@ -218,7 +218,7 @@ def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, sce
         "generation 1 is to be trained on 3 machines, and 2 can: box-b, box-c"
     ]
     folder.checkpoint(1).rename(folder.path / "by-two")
-    (leaving,) = [member for member in scene.pool.workers if member.host == "box-b"]
+    (leaving,) = [member for member in scene.pool.workers if member.slot.host == "box-b"]
     scene.client.retire_workers([leaving.address])
     scene.wait_for("it to leave", lambda: len(scene.pool.workers) == 1)
     assert train(folder, scene).metrics["ranks"] == 1
