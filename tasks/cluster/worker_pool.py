@@ -29,8 +29,8 @@ FROZEN_AFTER_S: Final = 60.0
 """On a busy machine a worker may be silent for half of it while it loads kernels."""
 LOOK_EVERY_S: Final = 1.0
 
-_LATE: Final = 3.0
-"""Most seconds of silence that one look can add, in units of the time between two."""
+_MOST_ADDED_S: Final = 3 * LOOK_EVERY_S
+"""Most silence that one look can add, should it come late."""
 _RESTART_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.2
 _JOIN_S: Final = 5.0
@@ -41,10 +41,9 @@ _REDONE: Final = "what it was doing is done again"
 class SilenceLog:
     """How long each worker has been silent, from looks at the scheduler's list of them."""
 
-    def __init__(self, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self) -> None:
         self.silent_s: dict[str, float] = {}
         """By address."""
-        self._most_s = _LATE * look_every_s
         self._last_seen: dict[str, float] = {}
         self._looked_s: float | None = None
 
@@ -55,7 +54,7 @@ class SilenceLog:
             last_seen: by address, from the scheduler's clock; only whether it changes counts.
             now_s: time of the look.
         """
-        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, self._most_s)
+        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, _MOST_ADDED_S)
         self._looked_s = now_s
         self.silent_s = {
             address: self.silent_s[address] + passed_s
