@@ -81,7 +81,7 @@ def _train(
         _wait(client, pool, futures)
         first, *_ = [future.result() for future in futures.values()]
         for machine in machines:
-            pool.succeeded(machine.device)
+            pool.health.succeeded(machine.device)
         return replace(
             first, result=received(calls[0], first.result), worker=names,
             device=", ".join(machine.device for machine in machines),

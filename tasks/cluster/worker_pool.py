@@ -84,19 +84,19 @@ class WorkerPool:
         """How busy the devices have been since the pool was first followed."""
         self._frozen_after_s, self._num_own_players = frozen_after_s, num_own_players
         self._exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self.states: list[WorkerProgress] = []
+        """The workers as they were at the last look, without their work for the campaign."""
+        self.health = DeviceHealth()
         self._met: set[str] = set()
         """Addresses of all workers of the scheduler, used or not."""
         self._workers: dict[str, PoolWorker] = {}
-        self._states: list[WorkerProgress] = []
+        """By address; replaced and never changed, since several threads read it."""
         self._silence = SilenceLog()
-        self._health = DeviceHealth()
 
     @property
     def workers(self) -> list[PoolWorker]:
         """Those that work now."""
-        with self._lock:
-            return list(self._workers.values())
+        return list(self._workers.values())
 
     @property
     def num_workers(self) -> int:
@@ -121,14 +121,8 @@ class WorkerPool:
         """Workers that may train, on devices that are not retired."""
         return [
             worker for worker in self.workers
-            if "train" in worker.slot.roles and worker.device not in self._health.retired
+            if "train" in worker.slot.roles and worker.device not in self.health.retired
         ]
-
-    @property
-    def states(self) -> list[WorkerProgress]:
-        """The workers as they were at the last look, without their work for the campaign."""
-        with self._lock:
-            return list(self._states)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -157,22 +151,18 @@ class WorkerPool:
 
     def addresses_without(self, device: str) -> list[str]:
         """Workers of other devices that are not retired."""
-        left_out = {device} | self._health.retired
+        left_out = {device} | self.health.retired
         return [worker.address for worker in self.workers if worker.device not in left_out]
 
     def has_any(self, addresses: Collection[str]) -> bool:
         """Whether one of ``addresses`` still works."""
         return any(worker.address in addresses for worker in self.workers)
 
-    def succeeded(self, device: str) -> None:
-        """Work was done on ``device``."""
-        self._health.succeeded(device)
-
     def failed(self, device: str, reason: str) -> None:
         """``device`` failed at work that another one did, or its worker died over it."""
-        if not self._health.failed(device, self._devices()):
+        if not self.health.failed(device, self._devices()):
             return
-        left = len(self._devices() - self._health.retired)
+        left = len(self._devices() - self.health.retired)
         self.say(
             f"{device} is retired: it failed {STRIKES} times in a row, the last time by: {reason}; "
             f"{left} other {'device goes' if left == 1 else 'devices go'} on"
@@ -227,8 +217,7 @@ class WorkerPool:
             for worker in workers
         ]
         self.use = self.use.after(list(zip(workers, states, strict=True)))
-        with self._lock:
-            self._states = states
+        self.states = states
         for worker in workers:
             if silent_s[worker.address] >= self._frozen_after_s:
                 silent_s[worker.address] = 0.0
@@ -245,18 +234,16 @@ class WorkerPool:
             self.say(f"worker {info['name']} is left unused: {reason}")
             return
         worker = PoolWorker(address, from_json(WorkerSlot, told["place"]), told["num_cores"])
-        with self._lock:
-            self._workers[address] = worker
-        if worker.device in self._health.retired:
+        self._workers = self._workers | {address: worker}
+        if worker.device in self.health.retired:
             self._dismiss([worker])
         elif says_so:
             self.say(f"worker {worker.name} is here, on {worker.device}")
 
     def _part(self, worker: PoolWorker) -> None:
         """Say whether a worker that the scheduler lists no more has left or is lost."""
-        with self._lock:
-            del self._workers[worker.address]
-        if worker.device in self._health.retired:
+        self._workers = {a: each for a, each in self._workers.items() if a != worker.address}
+        if worker.device in self.health.retired:
             return
         events = [event for _, event in self.client.get_events(worker.address) or ()]
         removals = [event for event in events if event.get("action") == "remove-worker"]
