@@ -89,7 +89,7 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         tracker.record_supervised(facts["points"], facts["games"])
     receipts = read_receipts(folder)
     history = [receipt.metrics() for receipt in receipts]
-    recorded = tracker.recorded_iterations()
+    recorded = tracker.recorded_iterations
     missing = [number for number in range(len(receipts)) if number not in recorded]
     for number in missing:
         so_far = history[: number + 1]

@@ -130,7 +130,7 @@ def test_an_iteration_is_recorded_once(uri):
     assert not tracker.record_iteration(0, {"train/loss": 9.0})
     resumed = CampaignTracker(uri, campaign())
     assert resumed.run_id == tracker.run_id
-    assert resumed.recorded_iterations() == {0, 1}
+    assert resumed.recorded_iterations == {0, 1}
     assert not resumed.record_iteration(1, {"train/loss": 3.0})
     assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.0)]
     assert history(uri, tracker.run_id, "self_play/draw_rate") == [(0, 0.5)]
@@ -167,7 +167,7 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
     assert keep_artifacts_fails(uri, copy), "the original's run is not the copy's"
     copied = CampaignTracker(uri, copy)
     assert copied.run_id != original.run_id
-    assert copied.recorded_iterations() == frozenset()
+    assert copied.recorded_iterations == set()
     assert client(uri).get_run(copied.run_id).data.tags["chess_snn.copy_of"] == original.run_id
     copied.record_iteration(0, METRICS, made_version(0), weights)
     copied.promote(0)
@@ -288,7 +288,7 @@ def test_two_campaigns_have_two_runs(uri):
     one, two = CampaignTracker(uri, campaign()), CampaignTracker(uri, campaign("77aa", "other"))
     assert one.run_id != two.run_id
     one.record_iteration(0, METRICS)
-    assert two.recorded_iterations() == frozenset()
+    assert two.recorded_iterations == set()
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
     assert time.monotonic() - begun < 20
     with mlflow_server(tmp_path, port, store=store):
         assert tracker.record_iteration(1, METRICS, made_version(1), weights)
-        assert tracker.recorded_iterations() == {0, 1}
+        assert tracker.recorded_iterations == {0, 1}
         assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]
         assert len(client(uri).search_model_versions(f"name = '{MODEL_NAME}'")) == 2
         stored = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
