@@ -10,7 +10,7 @@ from typing import Final
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
 from chess_snn.campaign.stages import step_losses
@@ -61,10 +61,14 @@ def record(directory: str, iteration: int) -> str | None:
 def open_tracker(folder: CampaignFolder) -> CampaignTracker:
     """The tracker of a campaign, its store made ready where it is not.
 
+    The run's parameters are all settings, and of the network what its size and settings come to.
+
     Raises:
         TrackingError: the store is away.
     """
-    return CampaignTracker(tracking_uri(), folder, configuration=_parameters(folder.config))
+    values = config_values(folder.config)
+    values["net"] |= asdict(folder.config.net.network())
+    return CampaignTracker(tracking_uri(), folder, configuration=values)
 
 
 def record_at_rest(folder: CampaignFolder) -> int:
@@ -105,22 +109,19 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         alarms = ", ".join(alarm.name for alarm in find_alarms(history))
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
+        newest = len(receipts)
+        is_there = is_committed(folder.checkpoint(newest))
         tracker.tag(
-            {ALARMS_TAG: alarms or "none"} | _provenance_tags(_trained_by(folder, len(receipts)))
+            {ALARMS_TAG: alarms or "none"}
+            | _provenance_tags(trained_by(folder, newest) if is_there else {})
         )
-    _keep_files(folder, receipts, tracker)
-    return len(missing)
-
-
-def _keep_files(
-    folder: CampaignFolder, receipts: list[Receipt], tracker: CampaignTracker
-) -> None:
     try:
         with TemporaryDirectory() as files:
             _write_run_files(folder, receipts, Path(files))
             tracker.keep_files(Path(files))
     except OSError as error:
         raise TrackingError(f"the files of the run cannot be written: {error}") from error
+    return len(missing)
 
 
 def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Path) -> None:
@@ -183,12 +184,6 @@ def _step_metrics(folder: CampaignFolder, generation: int) -> list[dict[str, flo
     ]
 
 
-def _trained_by(folder: CampaignFolder, newest: int) -> dict[str, str]:
-    """Program, machine and devices of the newest generation that is there."""
-    is_there = is_committed(folder.checkpoint(newest))
-    return trained_by(folder, newest) if is_there else {}
-
-
 def _provenance_tags(facts: Mapping[str, str]) -> dict[str, str]:
     """Tags of the run, those that MLflow's pages show as its source among them."""
     tags = {f"chess_snn.{name}": value for name, value in facts.items()}
@@ -206,13 +201,6 @@ def _final_metrics(matches: list[Json]) -> dict[str, float]:
         f"final/{figure}_{match['name'].replace('-', '_')}": match[figure]
         for match in matches for figure in ("score", "score_low", "score_high")
     }
-
-
-def _parameters(config: CampaignConfig) -> Json:
-    """Every setting, and of the network what its size and settings come to."""
-    values = config_values(config)
-    values["net"] |= asdict(config.net.network())
-    return values
 
 
 @contextmanager
