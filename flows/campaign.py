@@ -215,7 +215,7 @@ def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
                     device=TRAINER,
                 )
             case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
-                return partial(train_first, directory)
+                return partial(train_first, folder)
         return partial(make_here, folder, stored)
 
     def make(_: CampaignFolder, stored: Stored) -> Any:
@@ -236,7 +236,7 @@ def _train_first_generation(run: CampaignRun) -> None:
         compute.stopped_by_errors(), untagged_tasks(),
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
-        trained = retried(train_supervised, folder.config).submit(str(folder.path))
+        trained = retried(train_supervised, folder.config).submit(folder)
         trained.result()
     show_in_mlflow(run, 0, after=trained)
     board.message(
@@ -255,7 +255,7 @@ def _play_final_matches(run: CampaignRun) -> None:
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
-        played = retried(evaluate_final, folder.config).submit(str(folder.path), last)
+        played = retried(evaluate_final, folder.config).submit(folder, last)
         played.result()
         show_in_mlflow(run, last, after=played)
         send_to_store(run, last, after=played)

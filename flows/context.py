@@ -49,7 +49,7 @@ def retried(
 
 def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
     """Record what MLflow lacks once ``after`` is done; say so where it is away."""
-    failure = record.submit(str(run.folder.path), iteration, wait_for=[after]).result()
+    failure = record.submit(run.folder, iteration, wait_for=[after]).result()
     if failure is not None:
         run.board.message(f"not recorded in MLflow yet: {failure}")
 

@@ -150,7 +150,7 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
         has_begun = True
         # Prefect waits for running tasks before an error leaves the flow: let them give up.
         with compute.stopped_by_errors(), untagged_tasks():
-            return _stages(run, handoff, directory, iteration)
+            return _stages(run, handoff, iteration)
 
     while True:
         await_server(run.board.message)
@@ -187,7 +187,7 @@ def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
     return ThreadPoolTaskRunner(max_workers=num_workers + _WAITING_TASKS_AHEAD)
 
 
-def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> Receipt:
+def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     folder, pool, board = run.folder, run.pool, run.board
     config, began = folder.config, time.monotonic()
     use_before = pool.use
@@ -195,7 +195,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     num_games = config.self_play.games_per_iteration
     with board.stage(number, events.SELF_PLAY, "games", num_games) as playing:
         shards = retried(self_play, config).map(
-            unmapped(directory), unmapped(number), range(num_shards(folder, number))
+            unmapped(folder), unmapped(number), range(num_shards(folder, number))
         )
         played = shards.result()
 
@@ -205,7 +205,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, events.TRAINING, "steps", num_steps) as training:
-        trained = retried(train, config).submit(directory, number, wait_for=shards)
+        trained = retried(train, config).submit(folder, number, wait_for=shards)
         training_facts = trained.result()
     handoff.trained.set_result(None)
 
@@ -214,9 +214,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     if is_evaluated(folder, number + 1):
         num_games = _num_games(folder, number + 1)
         with board.stage(number, events.EVALUATION, "games", num_games) as evaluating:
-            last_task = retried(evaluate, config).submit(
-                directory, number + 1, wait_for=[trained]
-            )
+            last_task = retried(evaluate, config).submit(folder, number + 1, wait_for=[trained])
             evaluation = last_task.result()
 
     handoff.wait_for_predecessor()
@@ -226,7 +224,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
         # How many games it takes is not known before.
         with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
             promotion = retried(challenge, config).submit(
-                directory, match, pool.num_workers
+                folder, match, pool.num_workers
             ).result()
     seconds = StageSeconds(
         self_play=playing.seconds,
@@ -237,7 +235,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
         gating_match=gating.seconds if gating else 0.0,
     )
     promoted = promote.submit(
-        directory, handoff.plan, [done.result for done in played], training_facts, evaluation,
+        folder, handoff.plan, [done.result for done in played], training_facts, evaluation,
         promotion, seconds, run.clock.elapsed_s,
         use_before.until(pool.use), wait_for=[last_task],
     )

@@ -121,7 +121,7 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
         board.stage(iteration, EVALUATION, "games", num_games),
     ):
         retried(play_match, folder.config).map(
-            unmapped(str(folder.path)), list(matches), unmapped(iteration)
+            unmapped(folder), list(matches), unmapped(iteration)
         ).result()
 
 

@@ -40,7 +40,7 @@ _LOSSES: Final = ("total", "policy", "value", "plies_left")
 
 
 @task(name="record", task_run_name="record-{iteration}")
-def record(directory: str, iteration: int) -> str | None:
+def record(folder: CampaignFolder, iteration: int) -> str | None:
     """Record every finished iteration up to ``iteration`` that MLflow lacks.
 
     MLflow away delays the curves and nothing else: the next call sends what is missing.
@@ -48,7 +48,6 @@ def record(directory: str, iteration: int) -> str | None:
     Returns:
         Why something is not recorded yet; None where all is.
     """
-    folder = CampaignFolder.open(Path(directory))
     try:
         record_missing(folder, open_tracker(folder))
     except (TrackingError, CorruptDataError) as error:

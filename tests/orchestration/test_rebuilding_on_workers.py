@@ -181,5 +181,5 @@ def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
     monkeypatch.setattr(stages, "default_client", lambda: SimpleNamespace(log_event=None))
     monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
     with rebuilds_by(again):
-        assert stages.train_first(str(folder.path)).result == {"done": True}
+        assert stages.train_first(folder).result == {"done": True}
     assert met == [error]
