@@ -108,7 +108,8 @@ def campaign(
     path = parameters.directory_of(name, directory)
     found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
     folder = found or parameters.new_campaign(path, preset, changes, start_from, with_games)
-    _name_this_run(folder.name)
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(flow_run.id), name=folder.name)  # which may be new
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
@@ -259,12 +260,6 @@ def _play_final_matches(run: CampaignRun) -> None:
         played.result()
         show_in_mlflow(run, last, after=played)
         send_to_store(run, last, after=played)
-
-
-def _name_this_run(name: str) -> None:
-    """Call the flow run after its campaign, whose folder may have been named only now."""
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(UUID(flow_run.id), name=name)
 
 
 def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:

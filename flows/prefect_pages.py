@@ -7,7 +7,7 @@ events (:mod:`chess_snn.campaign.viewing.events`).
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -92,29 +92,23 @@ class ProgressArtifact:
         self._key = key
         self._artifact: UUID | None = None
         self._next_update = 0.0
-        self._try(self._create)
+        self.show(0.0, "starting")
 
     def show(self, share: float, text: str, *, is_last: bool = False) -> None:
         """Show which ``share`` is done, in [0, 1], now and then; the last is always shown."""
-        now = time.monotonic()
+        now, percent = time.monotonic(), share * 100
         if now < self._next_update and not is_last:
             return
-        self._next_update = now + PERIOD_S
-        self._try(lambda: self._update(ArtifactUpdate(data=share * 100, description=text)))
-
-    def _create(self) -> UUID:
-        created = create_progress_artifact(0.0, key=self._key, description="starting")
-        self._artifact = created  # called here it is sync
-        return self._artifact
-
-    def _update(self, update: ArtifactUpdate) -> None:
-        artifact = self._create() if self._artifact is None else self._artifact
-        with get_client(sync_client=True) as client:
-            client.update_artifact(artifact, update)
-
-    def _try(self, work: Callable[[], object]) -> None:
         try:
-            work()
+            if self._artifact is None:
+                created = create_progress_artifact(percent, key=self._key, description=text)
+                self._artifact = created  # called here it is sync
+                return
+            self._next_update = now + PERIOD_S
+            with get_client(sync_client=True) as client:
+                client.update_artifact(
+                    self._artifact, ArtifactUpdate(data=percent, description=text)
+                )
         except httpx.HTTPError as error:
             _logger.warning("progress is not shown in Prefect: %s", error)
             self._next_update = time.monotonic() + PAUSE_AFTER_FAILURE_S

@@ -120,7 +120,7 @@ def train_first(folder: CampaignFolder) -> Done[Json]:
     facts = rebuilding(partial(
         train_first_as_configured, folder.path, num_threads=num_cores(),
         on_progress=remote.progress_events(
-            default_client().log_event, machine, 0, SUPERVISED, "steps"
+            0, SUPERVISED, "steps", default_client().log_event, machine
         ),
     ))
     return Done(facts, machine, "", time.monotonic() - began)

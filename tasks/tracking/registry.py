@@ -181,11 +181,7 @@ def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
         signature=SIGNATURE,
         input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.
-        pip_requirements=[f"{name}=={_public_version(name)}" for name in SERVED_WITH],
+        # Without the build's label: no index has ``2.13.0+cpu``.
+        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in SERVED_WITH],
         mlflow_model=model,
     )
-
-
-def _public_version(package: str) -> str:
-    """The installed version, without the build's label: no index has ``2.13.0+cpu``."""
-    return version(package).partition("+")[0]

@@ -69,7 +69,8 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
                 f"{simulations}, {temperature} and {seed}"
             )
         fens = list(_fens(model_input))
-        answers: list[Answer] = [_answer(fen) for fen in fens]
+        absent = dict.fromkeys(("best_move", "wdl_stm", "value_stm", "policy", "error"))
+        answers: list[Answer] = [{"fen": fen, **absent} for fen in fens]
         playable = {}
         for row, fen in enumerate(fens):
             try:
@@ -151,11 +152,6 @@ def _fens(model_input: pd.DataFrame) -> Iterable[str]:
     """The column ``fen``; a mapping ``{"fen": [...]}`` arrives as one cell that holds the list."""
     for cell in model_input["fen"]:
         yield from map(str, cell) if isinstance(cell, list | np.ndarray) else [str(cell)]
-
-
-def _answer(fen: str) -> Answer:
-    absent = dict.fromkeys(("best_move", "wdl_stm", "value_stm", "policy", "error"))
-    return {"fen": fen, **absent}
 
 
 def _softmax(logits: Float32Array) -> Float32Array:
