@@ -3,7 +3,7 @@
 Prefect runs :func:`campaign` for a deployment; the command line calls :func:`launch_campaign`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -206,21 +206,20 @@ def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
     """
     directory = str(folder.path)
 
-    def work(stored: Stored) -> Callable[[], Any]:
-        match stored.artifact, stored.key:
-            case artifact, (iteration, shard) if artifact is SHARD:
-                return partial(run_on_device, remote.play_shard, directory, iteration, shard)
-            case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
-                return partial(
-                    run_on_device, remote.train_generation, directory, generation - 1, None,
-                    device=TRAINER,
-                )
-            case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
-                return partial(train_first, folder)
-        return partial(make_here, folder, stored)
-
     def make(_: CampaignFolder, stored: Stored) -> Any:
-        return compute.tried_again(work(stored), folder.config.execution.retries, board.message)
+        def work() -> Any:
+            match stored.artifact, stored.key:
+                case artifact, (iteration, shard) if artifact is SHARD:
+                    return run_on_device(remote.play_shard, directory, iteration, shard)
+                case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
+                    return run_on_device(
+                        remote.train_generation, directory, generation - 1, None, device=TRAINER
+                    )
+                case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
+                    return train_first(folder)
+            return make_here(folder, stored)
+
+        return compute.tried_again(work, folder.config.execution.retries, board.message)
 
     return Rebuilder(folder, board.message, make)
 
