@@ -24,6 +24,7 @@ from mlflow.utils.validation import (
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.configuration.loading import flat_values
 from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.campaign.stages.networks import game_of
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from tasks.tracking import EXPERIMENT
@@ -155,7 +156,7 @@ class CampaignTracker:
 
     def _register(self, version: NetworkVersion, weights: Path | None) -> str:
         """The id of the stored model of ``version``."""
-        registry = ModelRegistry(self._client, self._uri, self._run, self._folder)
+        registry = ModelRegistry(self._client, self._uri, self._run, game_of(self._folder))
         weights = weights or self._folder.checkpoint(version.generation) / WEIGHTS
         model_id = registry.add(version, weights)
         if version.window_name is not None:
