@@ -43,8 +43,15 @@ from flows.campaign_runs import (
 from flows.cluster import watched_workers
 from flows.context import CampaignRun, open_backup, retried, send_to_store, show_in_mlflow
 from flows.iteration import run_iterations
-from flows.listeners import live_file, log_file, log_lines
-from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
+from flows.listeners import (
+    alarm_events,
+    flow_run_link,
+    iteration_table,
+    live_file,
+    log_file,
+    log_lines,
+    progress_artifact,
+)
 from flows.servers import prefect_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device

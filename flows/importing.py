@@ -8,8 +8,8 @@ from prefect.artifacts import create_table_artifact
 from chess_snn.cores import num_cores
 from chess_snn.pgn import FAULT_KINDS, ImportReport, import_pgn
 from chess_snn.types import Json
+from flows.listeners import ProgressArtifact
 from flows.parameters import CountOrNone, absolute_path
-from flows.prefect_pages import ProgressArtifact
 
 
 @flow(name="import", flow_run_name="import-{file}")

@@ -20,9 +20,8 @@ from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
 from flows.cluster import watched_workers
 from flows.context import retried
-from flows.listeners import log_lines
+from flows.listeners import log_lines, progress_artifact
 from flows.parameters import Count, CountOrNone, absolute_path
-from flows.prefect_pages import progress_artifact
 from tasks import compute
 from tasks.progress import ProgressBoard
 from tasks.stages import play_match

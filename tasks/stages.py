@@ -130,7 +130,7 @@ def _train(folder: CampaignFolder, generation: int, call: Call) -> Done[Any]:
     """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
     pool, is_trained = watching_pool(), folder.checkpoint(generation).exists()
     if folder.config.cluster.training_machines > 1 and pool is not None and not is_trained:
-        return train_together(folder.config, pool, generation, call)
+        return rebuilding(partial(train_together, folder.config, pool, generation, call))
     return all_done([call], device=TRAINER)[0]
 
 

@@ -50,12 +50,6 @@ def train_together(
         SchedulerLostError: the scheduler is gone.
         ChessSnnError: any that training raises.
     """
-    return compute.rebuilding(lambda: _train(config, pool, generation, call))
-
-
-def _train(
-    config: CampaignConfig, pool: WorkerPool, generation: int, call: Call
-) -> Done[Any]:
     client = default_client()
     wanted = config.cluster.training_machines
     most = min(wanted, config.training.num_micro_batches)
