@@ -52,7 +52,6 @@ from tasks.compute import (
 from tasks.remote import Call, Done
 from tasks.summary_lines import (
     evaluation_line,
-    first_training_line,
     matches_line,
     promotion_line,
     shard_line,
@@ -96,7 +95,7 @@ def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     done: Done[TrainingFacts] = _train(
         folder, iteration + 1, (remote.train_generation, str(folder.path), iteration, None)
     )
-    get_run_logger().info("%s", training_line(done))
+    get_run_logger().info("%s", training_line(done, iteration + 1, done.result.metrics))
     return done.result
 
 
@@ -104,7 +103,9 @@ def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
 def train_supervised(folder: CampaignFolder) -> Json:
     """Train generation 0 on a dataset and commit it."""
     done = train_first(folder)
-    get_run_logger().info("%s", first_training_line(done))
+    last = done.result["points"][-1]  # before the last checkpoint
+    figures = last | {"steps": last["step"], "ranks": done.result.get("ranks", 1)}
+    get_run_logger().info("%s", training_line(done, 0, figures))
     return done.result
 
 

@@ -36,20 +36,17 @@ def run_scheduler(host: str, port: int, security: Security | None, on_ready: Log
     """
     check_port(host, port, "scheduler", "--port")
     quiet_dask()
+
+    async def run() -> None:
+        async with Scheduler(
+            host=host, port=port, protocol="tcp" if security is None else "tls", security=security,
+            dashboard_address=ANY_LOOPBACK_PORT,
+        ) as scheduler:
+            on_ready(scheduler.address)
+            await _until_signalled(scheduler.finished())
+
     with dask.config.set(DASK_SETTINGS):
-        asyncio.run(_run_scheduler(host, port, security, on_ready))
-
-
-async def _run_scheduler(
-    host: str, port: int, security: Security | None, on_ready: LogFn
-) -> None:
-    protocol = "tcp" if security is None else "tls"
-    async with Scheduler(
-        host=host, port=port, protocol=protocol, security=security,
-        dashboard_address=ANY_LOOPBACK_PORT,
-    ) as scheduler:
-        on_ready(scheduler.address)
-        await _until_signalled(scheduler.finished())
+        asyncio.run(run())
 
 
 def run_workers(
