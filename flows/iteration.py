@@ -143,7 +143,7 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
         """Play, train, evaluate and promote; only what is not committed yet is done.
 
         Args:
-            directory: the campaign folder.
+            directory: the campaign folder, for Prefect's page.
             iteration: from 0; its plan is committed, and all earlier ones are trained.
         """
         nonlocal has_begun

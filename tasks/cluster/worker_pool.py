@@ -71,13 +71,10 @@ class WorkerPool:
         self, client: Client, say: LogFn, *, frozen_after_s: float = FROZEN_AFTER_S,
         num_own_players: int = 0,
     ) -> None:
-        """The workers of the scheduler of ``client``.
+        """The workers of the scheduler of ``client``; ``say`` takes a line for people.
 
-        Args:
-            client: of the scheduler.
-            say: takes a line for people, also of work that only some can do.
-            frozen_after_s: a worker that is silent for so long is killed and started again.
-            num_own_players: workers that this process starts, and restarts, to play games.
+        One that is silent for ``frozen_after_s`` is killed and started again. This process starts,
+        and restarts, ``num_own_players`` workers that play games.
         """
         self.client, self.say = client, say
         self.use = UseTotals()
