@@ -16,12 +16,12 @@ from distributed import Scheduler, SchedulerPlugin
 from benchmarks.report import Report
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.machine.warm_up import warm_up
-from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.stages import play_shard, prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.cores import num_cores
 from flows.campaign import launch_campaign
 from flows.cluster import campaign_workers
-from tasks import compute, remote
+from tasks import compute
 
 LEAST_RATIO: Final = 1.8
 MOST_SHARE: Final = 0.05
@@ -89,9 +89,8 @@ def _play(directory: Path, num_workers: int, shards: int, games: int) -> float:
     begin_iteration(folder, 0, 0.0)
 
     def play(numbers: range) -> None:
-        compute.run_all_on_devices([
-            (remote.play_shard, str(folder.path), 0, number, 1) for number in numbers
-        ])
+        # Not by tasks.remote, which takes all threads of the worker's slot.
+        compute.run_all_on_devices([(play_shard, folder.path, 0, number) for number in numbers])
 
     compute.start()
     with campaign_workers(folder, say=lambda line: None):

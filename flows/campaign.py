@@ -3,7 +3,7 @@
 Prefect runs :func:`campaign` for a deployment; the command line calls :func:`launch_campaign`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -34,7 +34,6 @@ from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
 from chess_snn.data import is_committed
 from chess_snn.interrupts import listen_again
 from flows import parameters
-from flows.backup import open_backup, send_to_store
 from flows.campaign_runs import (
     campaign_tag,
     close_stale_flow_runs,
@@ -42,17 +41,23 @@ from flows.campaign_runs import (
     untagged_tasks,
 )
 from flows.cluster import watched_workers
-from flows.context import CampaignRun
-from flows.iteration import run_iterations, show_in_mlflow, task_options
-from flows.listeners import live_file, log_file, log_lines
-from flows.prefect_pages import alarm_events, flow_run_link, iteration_table, progress_artifact
+from flows.context import CampaignRun, open_backup, retried, send_to_store, show_in_mlflow
+from flows.iteration import run_iterations
+from flows.listeners import (
+    alarm_events,
+    flow_run_link,
+    iteration_table,
+    live_file,
+    log_file,
+    log_lines,
+    progress_artifact,
+)
 from flows.servers import prefect_server
 from tasks import compute, record, remote
-from tasks.cluster.worker_pool import WorkerPool
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
 from tasks.stages import evaluate_final, train_first, train_supervised
-from tasks.tracking import TrackingError, tracking_uri
+from tasks.tracking import TrackingError
 
 
 def _run_name() -> str:
@@ -110,7 +115,8 @@ def campaign(
     path = parameters.directory_of(name, directory)
     found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
     folder = found or parameters.new_campaign(path, preset, changes, start_from, with_games)
-    _name_this_run(folder.name)
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(UUID(flow_run.id), name=folder.name)  # which may be new
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
@@ -152,7 +158,7 @@ def record_at_rest(folder: CampaignFolder) -> int:
         TrackingError: the store is away.
     """
     with campaign_lock(folder):
-        return record.record_at_rest(folder, tracking_uri())
+        return record.record_at_rest(folder)
 
 
 def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> None:
@@ -166,10 +172,9 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         _record_finished(folder, listeners)
         return
     clock = CampaignClock(recorded_seconds(folder))
-    uri = tracking_uri()
     board = ProgressBoard([
         *listeners, log_lines(get_run_logger()), log_file(folder),
-        progress_artifact(), live_file(folder), iteration_table(folder, uri), alarm_events(folder),
+        progress_artifact(), live_file(folder), iteration_table(folder), alarm_events(folder),
     ])
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
@@ -180,11 +185,12 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     if (notice := ladder_notice(folder.config)) is not None:
         board.message(notice)
     with ExitStack() as stack:
-        stack.enter_context(record.tracked_run(folder, uri, board.message, flow_run_link(folder)))
+        stack.enter_context(record.tracked_run(folder, board.message, flow_run_link(folder)))
         pool = stack.enter_context(watched_workers(folder, board))
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
-        rebuilder = rebuilder_of(folder, pool, board)
-        run = CampaignRun(folder, pool, board, uri, clock, rebuilder, backup)
+        # The only one, so that no two threads rebuild the same artifact.
+        rebuilder = rebuilder_of(folder, board)
+        run = CampaignRun(folder, pool, board, clock, backup)
         stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
@@ -200,31 +206,27 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         _play_final_matches(run)
 
 
-def rebuilder_of(folder: CampaignFolder, pool: WorkerPool, board: ProgressBoard) -> Rebuilder:
+def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
     """Rebuilds the campaign's corrupt artifacts on its own workers, and tells the board of it.
 
     It tries again as often as the tasks of an iteration are tried.
     """
     directory = str(folder.path)
 
-    def work(stored: Stored) -> Callable[[], Any]:
-        match stored.artifact, stored.key:
-            case artifact, (iteration, shard) if artifact is SHARD:
-                return partial(
-                    run_on_device, remote.play_shard, directory, iteration, shard,
-                    pool.threads_each,
-                )
-            case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
-                return partial(
-                    run_on_device, remote.train_generation, directory, generation - 1,
-                    pool.num_cores, None, device=TRAINER,
-                )
-            case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
-                return partial(train_first, directory, pool.num_cores)
-        return partial(make_here, folder, stored)
-
     def make(_: CampaignFolder, stored: Stored) -> Any:
-        return compute.tried_again(work(stored), folder.config.execution.retries, board.message)
+        def work() -> Any:
+            match stored.artifact, stored.key:
+                case artifact, (iteration, shard) if artifact is SHARD:
+                    return run_on_device(remote.play_shard, directory, iteration, shard)
+                case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
+                    return run_on_device(
+                        remote.train_generation, directory, generation - 1, None, device=TRAINER
+                    )
+                case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
+                    return train_first(folder)
+            return make_here(folder, stored)
+
+        return compute.tried_again(work, folder.config.execution.retries, board.message)
 
     return Rebuilder(folder, board.message, make)
 
@@ -241,9 +243,7 @@ def _train_first_generation(run: CampaignRun) -> None:
         compute.stopped_by_errors(), untagged_tasks(),
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
-        trained = train_supervised.with_options(**task_options(folder.config)).submit(
-            str(folder.path), run.pool.num_cores
-        )
+        trained = retried(train_supervised, folder.config).submit(folder)
         trained.result()
     show_in_mlflow(run, 0, after=trained)
     board.message(
@@ -256,24 +256,16 @@ def _play_final_matches(run: CampaignRun) -> None:
     folder, matches = run.folder, final_matches(run.folder)
     if not matches:
         return
-    directory, last = str(folder.path), len(read_receipts(folder)) - 1
+    last = len(read_receipts(folder)) - 1
     num_games = sum(match.num_games for match in matches)
     with (
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
-        played = evaluate_final.with_options(**task_options(folder.config)).submit(
-            directory, last, run.pool.threads_each
-        )
+        played = retried(evaluate_final, folder.config).submit(folder, last)
         played.result()
         show_in_mlflow(run, last, after=played)
         send_to_store(run, last, after=played)
-
-
-def _name_this_run(name: str) -> None:
-    """Call the flow run after its campaign, whose folder may have been named only now."""
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(UUID(flow_run.id), name=name)
 
 
 def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:
@@ -282,7 +274,7 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
     close_stale_flow_runs(folder.campaign_id)
     try:
-        if missing := record.record_at_rest(folder, tracking_uri()):
+        if missing := record.record_at_rest(folder):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")
     except TrackingError as error:
         board.message(f"not recorded in MLflow yet: {error}")

@@ -94,26 +94,18 @@ def one_run_a_folder(
         # The server may be away for a while; the folder's lock still keeps others out.
         raise_on_lease_renewal_failure=False,
     ):
-        _tag_this_run(name)
+        # Let a later run find this one, should it be killed and stay open; not before its turn, for
+        # close_stale_flow_runs takes open runs for killed ones.
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(UUID(flow_run.id), tags=sorted({*flow_run.tags, name}))
         yield
 
 
-def _tag_this_run(tag: str) -> None:
-    """Let a later run find this one, should it be killed and stay open; not before its turn.
-
-    See :func:`close_stale_flow_runs`, which takes open runs for killed ones.
-    """
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(UUID(flow_run.id), tags=sorted({*flow_run.tags, tag}))
-
-
-@contextmanager
-def untagged_tasks() -> Iterator[None]:
+def untagged_tasks() -> TagsContext:
     """Leave tags out of the runs that are submitted in the block.
 
     For each task run that has one, Prefect asks its server for a place among those of that tag
     before it begins. A task is found by its flow run as well, and on a machine that computes the
     answer took about two seconds, in which a worker waited for its next shard.
     """
-    with TagsContext(current_tags=set()):
-        yield
+    return TagsContext(current_tags=set())

@@ -11,7 +11,6 @@ from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
-from chess_snn.cores import num_cores
 from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError
 from chess_snn.types import LogFn
@@ -83,15 +82,13 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerP
         say(note)
     client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.slots))))
     check_devices(client, plan.slots)
-    pool = _followed(
-        client, stack, say, threads_each=plan.slots[0].num_threads, cores=num_cores(),
-        num_own_players=len(plan.players),
-    )
+    pool = _followed(client, stack, say, num_own_players=len(plan.players))
+    threads = plan.slots[0].num_threads
     play_on = {slot.device for slot in plan.players}
     train_on = {slot.device for slot in plan.slots if "train" in slot.roles}
     say(
-        f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {pool.threads_each} "
-        f"thread{'' if pool.threads_each == 1 else 's'} each"
+        f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {threads} "
+        f"thread{'' if threads == 1 else 's'} each"
         + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
     say(choose_ranks(folder.config, len(plan.slots[0].machine_gpus)).why)
@@ -138,18 +135,15 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
     )
     say(f"self-play: {pool.num_workers} workers, {machines}")
     if settings.training_machines == 1:
-        for gpus in sorted({worker.gpus for worker in pool.trainers}):
+        for gpus in sorted({len(worker.slot.machine_gpus) for worker in pool.trainers}):
             say(choose_ranks(folder.config, gpus).why)
     return pool
 
 
 def _followed(
-    client: Client, stack: ExitStack, say: LogFn, *, threads_each: int = 0, cores: int = 0,
-    num_own_players: int = 0,
+    client: Client, stack: ExitStack, say: LogFn, *, num_own_players: int = 0
 ) -> WorkerPool:
-    pool = WorkerPool(
-        client, say, threads_each=threads_each, num_cores=cores, num_own_players=num_own_players
-    )
+    pool = WorkerPool(client, say, num_own_players=num_own_players)
     stack.enter_context(pool.running())
     stack.enter_context(compute.watched_by(pool))
     return pool

@@ -1,71 +1,108 @@
-"""What the flows of one campaign share and Prefect parameters cannot carry: live connections.
-
-One iteration hands over to the next, which begins before it has ended::
-
-    iteration 4   self-play  train  evaluate ──────── promote
-                                 └▶ trained               └▶ finished
-    iteration 5                     self-play ─────────────── train  evaluate ── promote
-"""
+"""A campaign that is running, and what follows each of its stages: MLflow and the object store."""
 
 import time
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
 
-from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.backup import Backup
-from chess_snn.campaign.integrity.rebuild import Rebuilder
-from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import PrefectFuture
+
+from chess_snn.campaign import CampaignConfig, CampaignFolder
+from chess_snn.campaign.backup import Backup, Sent, check_store, open_store
+from chess_snn.campaign.store.plans import CampaignClock
+from chess_snn.campaign.viewing.events import BACKUP
+from chess_snn.types import LogFn
+from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
-from tasks.progress import ProgressBoard, Stage
+from tasks.progress import ProgressBoard
+from tasks.record import record
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
-@dataclass(slots=True, eq=False)
-class Handoff:
-    """One iteration's side of it; the futures belong to different threads."""
-
-    plan: ProgressPlan
-    """Of the iteration."""
-    predecessor: "Future[Receipt] | None"
-    """The receipt of the iteration before, if that one runs in this process."""
-    trained: "Future[None]" = field(default_factory=Future)
-    """Done when the next iteration may begin."""
-    _successor_began: float | None = None
-
-    def hand_over(self) -> None:
-        """The network is trained: let the next iteration begin."""
-        self.trained.set_result(None)
-
-    def fail(self, error: BaseException) -> None:
-        """The iteration will not get any further."""
-        if not self.trained.done():
-            self.trained.set_exception(error)
-
-    def wait_for_predecessor(self) -> None:
-        """Return once the iteration before has its receipt; raise its error if it failed."""
-        if self.predecessor is not None:
-            self.predecessor.result()
-
-    def successor_begins(self) -> None:
-        """The next iteration is under way from now on."""
-        self._successor_began = time.monotonic()
-
-    def hidden_seconds(self, stage: Stage) -> float:
-        """How long the next iteration was under way during ``stage``, which has ended."""
-        if self._successor_began is None:
-            return 0.0
-        return max(0.0, stage.ended - max(stage.began, self._successor_began))
+_NEWS_PERIOD_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignRun:
-    """A campaign that is running in this process."""
+    """What the flows of one campaign share and Prefect parameters cannot carry."""
 
     folder: CampaignFolder
     pool: WorkerPool
     board: ProgressBoard
-    tracking_uri: str
     clock: CampaignClock
-    rebuilder: Rebuilder
-    """The only one of the campaign, so that no two threads rebuild the same artifact."""
     backup: Backup | None = None
     """In an object store, if it has one."""
+
+
+def retried(
+    stage: Task[_Parameters, _Result], config: CampaignConfig
+) -> Task[_Parameters, _Result]:
+    """``stage``, tried again as the settings say where that may help."""
+    return stage.with_options(
+        retries=config.execution.retries, retry_condition_fn=compute.is_worth_retrying
+    )
+
+
+def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
+    """Record what MLflow lacks once ``after`` is done; say so where it is away."""
+    failure = record.submit(run.folder, iteration, wait_for=[after]).result()
+    if failure is not None:
+        run.board.message(f"not recorded in MLflow yet: {failure}")
+
+
+def open_backup(folder: CampaignFolder, say: LogFn) -> Backup | None:
+    """The campaign's backup in the object store; None if it has none.
+
+    Raises:
+        StorageError: the store refuses, or holds another campaign, or was away for too long.
+    """
+    settings = folder.config.storage
+    if not settings.object_store:
+        return None
+    check_store(settings)  # without patience
+    opened = Backup(folder, open_store(settings, _tell_now_and_then(say)))
+    if missing := opened.num_missing():
+        say(f"{settings.object_store} lacks {missing} folders, which are sent with what is new")
+    return opened
+
+
+def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
+    """Send what the store lacks once ``after`` is done; a store that stays away ends the campaign.
+
+    What it lacks then is sent by the run that goes on with the campaign. Damage that is met on the
+    way is rebuilt first.
+    """
+    if run.backup is None:
+        return
+
+    def show(done: int, total: int) -> None:
+        del total  # a stage has one from its beginning, or none
+        run.board.count(iteration, BACKUP, BACKUP, done)
+
+    send = partial(compute.rebuilding, partial(run.backup.send_missing, show))
+    with run.board.stage(iteration, BACKUP, "folders", total=0):
+        _send.submit(send, iteration, wait_for=[after]).result()
+
+
+@task(name=BACKUP, task_run_name="backup-{iteration}", cache_policy=NO_CACHE)
+def _send(send: Callable[[], Sent], iteration: int) -> Sent:
+    """Call ``send``, which waits for a store that is away; Prefect does not try again."""
+    del iteration  # names the task's run
+    return send()
+
+
+def _tell_now_and_then(say: LogFn) -> LogFn:
+    next_s = 0.0
+
+    def tell(text: str) -> None:
+        nonlocal next_s
+        compute.give_up_if_stopping()
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + _NEWS_PERIOD_S
+            say(text)
+
+    return tell

@@ -9,8 +9,8 @@ from chess_snn.cores import num_cores
 from chess_snn.pgn.importing import import_pgn
 from chess_snn.pgn.report import FAULT_KINDS, ImportReport
 from chess_snn.types import Json
+from flows.listeners import ProgressArtifact
 from flows.parameters import CountOrNone, absolute_path
-from flows.prefect_pages import ProgressArtifact
 
 
 @flow(name="import", flow_run_name="import-{file}")

@@ -3,23 +3,27 @@
 Each iteration begins as soon as the network that it plays with is trained, so a generation is
 evaluated while the next iteration plays. No more than two iterations are alive, each in a thread of
 its own. They get their receipts in order, for promotion waits for the iteration before: the
-candidate plays the champion that one left.
+candidate plays the champion that one left::
+
+    iteration 4   self-play  train  evaluate ──────── promote
+                                 └▶ trained               └▶ finished
+    iteration 5                     self-play ─────────────── train  evaluate ── promote
 """
 
 import contextvars
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 from prefect import flow, unmapped
-from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt
+from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
-from chess_snn.campaign.store.plans import begin_iteration, num_shards
+from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration, num_shards
 from chess_snn.campaign.store.receipts import (
     StageSeconds,
     metrics_history,
@@ -30,20 +34,43 @@ from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
-from flows.backup import send_to_store
 from flows.campaign_runs import untagged_tasks
-from flows.context import CampaignRun, Handoff
+from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow
+from flows.listeners import worker_shares
 from flows.prefect_errors import await_server
-from flows.prefect_pages import worker_shares
 from tasks import compute
 from tasks.progress import Stage
-from tasks.record import record
 from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train
 
 _MOST_ALIVE = 2
 _WAITING_TASKS_AHEAD = 64
 """Threads that wait for shards, beyond one a worker: a worker that is done finds the next one
 there."""
+
+
+@dataclass(slots=True, eq=False)
+class Handoff:
+    """What one iteration waits for and lets begin; the futures belong to different threads."""
+
+    plan: ProgressPlan
+    """Of the iteration."""
+    predecessor: "Future[Receipt] | None"
+    """The receipt of the iteration before, if that one runs in this process."""
+    trained: "Future[None]" = field(default_factory=Future)
+    """Done when the next iteration may begin."""
+    successor_began: float | None = None
+    """When it did, by the monotonic clock."""
+
+    def wait_for_predecessor(self) -> None:
+        """Return once the iteration before has its receipt; raise its error if it failed."""
+        if self.predecessor is not None:
+            self.predecessor.result()
+
+    def hidden_seconds(self, stage: Stage) -> float:
+        """How long the next iteration was under way during ``stage``, which has ended."""
+        if self.successor_began is None:
+            return 0.0
+        return max(0.0, stage.ended - max(stage.began, self.successor_began))
 
 
 def run_iterations(run: CampaignRun) -> None:
@@ -60,7 +87,7 @@ def run_iterations(run: CampaignRun) -> None:
         ):
             _tell_of_idle_workers(run, number)
             if handoff is not None:
-                handoff.successor_begins()
+                handoff.successor_began = time.monotonic()
             before, handoff = finished, Handoff(plan, predecessor=finished)
             # In a copy of this context: Prefect keeps the campaign's flow run there.
             in_context = contextvars.copy_context().run
@@ -89,14 +116,15 @@ def _run_iteration(run: CampaignRun, handoff: Handoff) -> Receipt:
     number = handoff.plan.iteration
     try:
         if run.folder.receipt(number).exists():
-            handoff.hand_over()
+            handoff.trained.set_result(None)
             return read_receipt(run.folder, number)
         receipt = _call_flow(run, handoff)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         for alarm in _new_alarms(run):
             run.board.tell(events.AlarmRaised(alarm))
     except BaseException as error:
-        handoff.fail(error)
+        if not handoff.trained.done():
+            handoff.trained.set_exception(error)
         raise
     return receipt
 
@@ -115,14 +143,14 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
         """Play, train, evaluate and promote; only what is not committed yet is done.
 
         Args:
-            directory: the campaign folder.
+            directory: the campaign folder, for Prefect's page.
             iteration: from 0; its plan is committed, and all earlier ones are trained.
         """
         nonlocal has_begun
         has_begun = True
         # Prefect waits for running tasks before an error leaves the flow: let them give up.
         with compute.stopped_by_errors(), untagged_tasks():
-            return _stages(run, handoff, directory, iteration)
+            return _stages(run, handoff, iteration)
 
     while True:
         await_server(run.board.message)
@@ -159,33 +187,15 @@ def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
     return ThreadPoolTaskRunner(max_workers=num_workers + _WAITING_TASKS_AHEAD)
 
 
-def task_options(config: CampaignConfig) -> dict[str, Any]:
-    """How tasks that may fail are tried again."""
-    return {
-        "retries": config.execution.retries,
-        "retry_condition_fn": compute.is_worth_retrying,
-    }
-
-
-def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
-    """Record what MLflow lacks once ``after`` is done; say so where it is away."""
-    failure = record.submit(
-        str(run.folder.path), iteration, run.tracking_uri, wait_for=[after]
-    ).result()
-    if failure is not None:
-        run.board.message(f"not recorded in MLflow yet: {failure}")
-
-
-def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> Receipt:
+def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     folder, pool, board = run.folder, run.pool, run.board
-    config, options, began = folder.config, task_options(folder.config), time.monotonic()
+    config, began = folder.config, time.monotonic()
     use_before = pool.use
 
     num_games = config.self_play.games_per_iteration
     with board.stage(number, events.SELF_PLAY, "games", num_games) as playing:
-        shards = self_play.with_options(**options).map(
-            unmapped(directory), unmapped(number), range(num_shards(folder, number)),
-            unmapped(pool.threads_each),
+        shards = retried(self_play, config).map(
+            unmapped(folder), unmapped(number), range(num_shards(folder, number))
         )
         played = shards.result()
 
@@ -195,20 +205,16 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     new_positions = sum(done.result.statistics["positions"] for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, events.TRAINING, "steps", num_steps) as training:
-        trained = train.with_options(**options).submit(
-            directory, number, pool.num_cores, wait_for=shards
-        )
+        trained = retried(train, config).submit(folder, number, wait_for=shards)
         training_facts = trained.result()
-    handoff.hand_over()
+    handoff.trained.set_result(None)
 
     last_task, evaluation = trained, None
     evaluating: Stage | None = None
     if is_evaluated(folder, number + 1):
         num_games = _num_games(folder, number + 1)
         with board.stage(number, events.EVALUATION, "games", num_games) as evaluating:
-            last_task = evaluate.with_options(**options).submit(
-                directory, number + 1, pool.threads_each, wait_for=[trained]
-            )
+            last_task = retried(evaluate, config).submit(folder, number + 1, wait_for=[trained])
             evaluation = last_task.result()
 
     handoff.wait_for_predecessor()
@@ -217,8 +223,8 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
     if (match := gating_match_of(folder, number + 1)) is not None:
         # How many games it takes is not known before.
         with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
-            promotion = challenge.with_options(**options).submit(
-                directory, match, pool.num_workers, pool.threads_each
+            promotion = retried(challenge, config).submit(
+                folder, match, pool.num_workers
             ).result()
     seconds = StageSeconds(
         self_play=playing.seconds,
@@ -229,7 +235,7 @@ def _stages(run: CampaignRun, handoff: Handoff, directory: str, number: int) -> 
         gating_match=gating.seconds if gating else 0.0,
     )
     promoted = promote.submit(
-        directory, handoff.plan, [done.result for done in played], training_facts, evaluation,
+        folder, handoff.plan, [done.result for done in played], training_facts, evaluation,
         promotion, seconds, run.clock.elapsed_s,
         use_before.until(pool.use), wait_for=[last_task],
     )

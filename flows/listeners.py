@@ -1,20 +1,68 @@
-"""Listeners of a campaign's events: logs, and the file that ``watch`` reads.
+"""Listeners of a campaign's events: logs, the file that ``watch`` reads, and Prefect's pages.
 
-Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`). Those of Prefect's pages
-are in :mod:`flows.prefect_pages`.
+Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`).
 """
 
 import logging
+import re
 import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import httpx
+from prefect import get_client
+from prefect.artifacts import create_progress_artifact, create_table_artifact
+from prefect.client.schemas.actions import ArtifactUpdate
+from prefect.events import emit_event
+from prefect.runtime import flow_run
+from prefect.utilities.urls import url_for
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.store.receipts import ShardFacts
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
-from chess_snn.campaign.viewing.live import PERIOD_S, Live, write_live
-from chess_snn.errors import UsageError
+from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S
+from chess_snn.campaign.viewing.live import Live, write_live
+from chess_snn.errors import UsageError, without_credentials
+from chess_snn.evaluation.solo import interval_text
+from chess_snn.self_play import SelfPlayStatistics, combine
+from flows.servers import is_embedded
+from tasks.remote import Done
+from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
+from tasks.tracking import TrackingError, is_server, tracking_uri
+from tasks.tracking.campaign_run import campaign_pages
+
+PERIOD_S: Final = 2.0
+PAUSE_AFTER_FAILURE_S: Final = 30.0
+ALARM_EVENT: Final = "chess-snn.alarm"
+"""Begins the name of the Prefect event: ``chess-snn.alarm.draw-collapse``."""
+_FIGURES: Final = {
+    "train/total_loss": ("training", "loss, total"),
+    "train/policy_loss": ("training", "loss, policy"),
+    "train/value_loss": ("training", "loss, value"),
+    "train/holdout_value_loss": ("training", "loss, value, on games held out"),
+    "train/holdout_brier_score_after": ("training", "Brier score on games held out"),
+    "train/holdout_decided_accuracy_after": (
+        "training", "share of won and lost positions held out that are judged right"
+    ),
+    "train/samples_per_s": ("training", "samples/s"),
+    "train/ranks": ("training", "ranks"),
+    "evaluation/points_mean": ("evaluation", "points, mean"),
+    "evaluation/points_median": ("evaluation", "points, median"),
+    "evaluation/points_best": ("evaluation", "points, most"),
+    "evaluation/score": ("evaluation", "mean score"),
+    "evaluation/conversion_rate": ("evaluation", "share of won positions converted"),
+    "evaluation/ladder_elo": ("evaluation", "Elo on the ladder"),
+    "device/utilisation": ("devices", "share in use"),
+    "device/memory_gib": ("devices", "memory of each, GiB"),
+}
+"""Metrics of a receipt that have a row: its first two columns."""
 
 _logger = logging.getLogger(__name__)
+
+Row = Mapping[str, str]
 
 
 def log_lines(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> events.Listener:
@@ -64,7 +112,7 @@ def live_file(folder: CampaignFolder) -> events.Listener:
         is_progress = isinstance(event, events.StageProgress | events.WorkersProgress)
         if not is_progress or time.monotonic() < next_s:
             return
-        next_s = time.monotonic() + PERIOD_S
+        next_s = time.monotonic() + LIVE_PERIOD_S
         try:
             write_live(folder, live)
         except UsageError as error:
@@ -72,3 +120,174 @@ def live_file(folder: CampaignFolder) -> events.Listener:
             _logger.warning("workers are not shown by chess-snn watch: %s", error)
 
     return listen
+
+
+def progress_artifact() -> events.Listener:
+    """Shows a stage as a progress artifact in Prefect, and under it the workers.
+
+    Call it inside a flow run, to which the artifact then belongs.
+    """
+    artifact, live = ProgressArtifact("iteration-progress"), Live()
+
+    def listen(event: events.Event) -> None:
+        nonlocal live
+        live = live.after(event)
+        if isinstance(event, events.StageProgress):
+            lines = [str(event), *event_lines(events.WorkersProgress(live.workers))]
+            artifact.show(event.share, "\n\n".join(lines), is_last=event.has_ended)
+
+    return listen
+
+
+class ProgressArtifact:
+    """A Prefect progress artifact, updated every two seconds at most.
+
+    The server may be away, at the beginning too: the picture lags then, and the work goes on.
+    """
+
+    def __init__(self, key: str) -> None:
+        """Create it inside a flow run; ``key`` has lower-case letters, digits and dashes."""
+        self._key = key
+        self._artifact: UUID | None = None
+        self._next_update = 0.0
+        self.show(0.0, "starting")
+
+    def show(self, share: float, text: str, *, is_last: bool = False) -> None:
+        """Show which ``share`` is done, in [0, 1], now and then; the last is always shown."""
+        now, percent = time.monotonic(), share * 100
+        if now < self._next_update and not is_last:
+            return
+        try:
+            if self._artifact is None:
+                created = create_progress_artifact(percent, key=self._key, description=text)
+                self._artifact = created  # called here it is sync
+                return
+            self._next_update = now + PERIOD_S
+            with get_client(sync_client=True) as client:
+                client.update_artifact(
+                    self._artifact, ArtifactUpdate(data=percent, description=text)
+                )
+        except httpx.HTTPError as error:
+            _logger.warning("progress is not shown in Prefect: %s", error)
+            self._next_update = time.monotonic() + PAUSE_AFTER_FAILURE_S
+
+
+def artifact_key(folder: CampaignFolder) -> str:
+    """Names the tables of a campaign: its history on Prefect's page has a version an iteration."""
+    name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")
+    return f"campaign-{name}-{folder.campaign_id[:8]}"
+
+
+def iteration_table(folder: CampaignFolder) -> events.Listener:
+    """Creates the artifact when an iteration has finished; without it if Prefect is unreachable.
+
+    The event must be told in the context of a flow run, to which the table then belongs.
+    """
+    def listen(event: events.Event) -> None:
+        if not isinstance(event, events.IterationFinished):
+            return
+        receipt = event.receipt
+        try:
+            create_table_artifact(
+                table=[dict(row) for row in table_rows(event)],
+                key=artifact_key(folder),
+                description=(
+                    f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}"
+                    f"\n\nMLflow: {_mlflow_link(folder)}"
+                ),
+            )
+        except httpx.HTTPError as error:
+            _logger.warning("the iteration's table is not shown in Prefect: %s", error)
+
+    return listen
+
+
+def table_rows(finished: events.IterationFinished) -> list[Row]:
+    """Three columns: the part of the iteration, the figure's name, the figure."""
+    receipt = finished.receipt
+    games, metrics = receipt.statistics, receipt.metrics()
+    by_workers = sum(share.games for share in finished.shares)
+    return [
+        _row("self-play", "games", f"{games.games:,}"),
+        _row("self-play", "outcomes", outcomes_text(games)),
+        _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
+        _row("self-play", "games/s", f"{metrics['self_play/games_per_s']:.2f}"),
+        *(_row(share.worker, "games, games/s, share",
+               f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / by_workers:.0%}")
+          for share in finished.shares),
+        *(_row(part, name, f"{metrics[metric]:,.3f}".removesuffix(".000"))
+          for metric, (part, name) in _FIGURES.items() if metric in metrics),
+        *(_row("evaluation", f"score against {match['name']}",
+               f"{match['score']:.3f} ({match['score_low']:.3f} to {match['score_high']:.3f})")
+          for match in receipt.matches),
+        *(_row("evaluation", f"points ahead of {match['name']}",
+               interval_text(match["points"]["ahead"]))
+          for match in receipt.matches if "points" in match),
+        _row("promotion", "decision", promotion_line(receipt)),
+    ]
+
+
+def _row(part: str, figure: str, value: str) -> Row:
+    return {"part": part, "figure": figure, "value": value}
+
+
+def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[events.WorkerShare]:
+    """Who played the shards of an iteration, by name."""
+    by_worker: dict[str, list[SelfPlayStatistics]] = {}
+    for done in played:
+        name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
+        by_worker.setdefault(name, []).append(SelfPlayStatistics.from_json(done.result.statistics))
+    combined = {name: combine(parts) for name, parts in sorted(by_worker.items())}
+    return [
+        events.WorkerShare(name, own.games, own.games / own.seconds)
+        for name, own in combined.items()
+    ]
+
+
+def alarm_events(folder: CampaignFolder) -> events.Listener:
+    """Emits a Prefect event for each alarm, so that automations can react to it.
+
+    Prefect relates it to the flow run that reports the alarm. Prefect sends events from a thread
+    of its own; an unreachable server delays nothing.
+    """
+    def listen(event: events.Event) -> None:
+        if not isinstance(event, events.AlarmRaised):
+            return
+        alarm = event.alarm
+        emit_event(
+            event=f"{ALARM_EVENT}.{alarm.name.replace(' ', '-')}",
+            resource={
+                "prefect.resource.id": f"chess-snn.campaign.{folder.campaign_id}",
+                "prefect.resource.name": folder.name,
+            },
+            payload={
+                "campaign": folder.name, "directory": str(folder.path), "alarm": alarm.name,
+                "since_iteration": alarm.since_iteration, "saw": alarm.saw,
+                "advice": alarm.advice,
+            },
+        )
+
+    return listen
+
+
+def _mlflow_link(folder: CampaignFolder) -> str:
+    """The campaign's curves in MLflow; without a server, the command that shows them."""
+    uri = tracking_uri()
+    if not is_server(uri):
+        return _command(folder)
+    try:
+        page = campaign_pages(uri, folder, without_credentials(uri))["curves"]
+    except TrackingError as error:
+        return f"not recorded yet ({error})"
+    return f"[{folder.name}]({page})"
+
+
+def flow_run_link(folder: CampaignFolder) -> str:
+    """The current flow run; of a server that ends with it, the command that starts it again."""
+    if is_embedded(folder.services):
+        return f"flow run {folder.name} ({flow_run.id}); {_command(folder)}"
+    return f"[flow run {folder.name}]({url_for('flow-run', obj_id=flow_run.id)})"
+
+
+def _command(folder: CampaignFolder) -> str:
+    return f"`chess-snn ui {folder.path}` opens its page"

@@ -43,6 +43,7 @@ API_URL_VARIABLE: Final = "PREFECT_API_URL"
 HOME_VARIABLE: Final = "PREFECT_HOME"
 DATABASE_VARIABLE: Final = "PREFECT_API_DATABASE_CONNECTION_URL"
 PREFECT_DATABASE: Final = "prefect.db"
+_SQLITE: Final = "sqlite+aiosqlite:///"
 
 EMBEDDED: Final = {
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
@@ -82,7 +83,7 @@ def prefect_spec(
         ],
         environment={
             HOME_VARIABLE: str(home_in(directory)),
-            DATABASE_VARIABLE: _address(directory / PREFECT_DATABASE),
+            DATABASE_VARIABLE: f"{_SQLITE}{directory / PREFECT_DATABASE}",
             "PREFECT_UI_API_URL": url,
             "PREFECT_SERVER_CORS_ALLOWED_ORIGINS":
                 ",".join(f"http://{name}:{port}" for name in own_names),
@@ -192,7 +193,7 @@ def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
     """Point this process, and those it starts, at the embedded server."""
     home = home_in(directory)
     variables = {API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}
-    before = {name: os.environ.get(name) for name in variables}
+    before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:
         with temporary_settings({
@@ -203,11 +204,9 @@ def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
         }):
             yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _flush_prefect_client(api_url: str) -> None:
@@ -283,7 +282,7 @@ def _migrate(database: Path) -> None:
     child = processes.start(
         [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"],
         environment={
-            DATABASE_VARIABLE: _address(temporary), HOME_VARIABLE: str(database.parent),
+            DATABASE_VARIABLE: f"{_SQLITE}{temporary}", HOME_VARIABLE: str(database.parent),
         },
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
@@ -296,7 +295,3 @@ def _migrate(database: Path) -> None:
     finally:
         processes.stop(child)
         temporary.unlink(missing_ok=True)
-
-
-def _address(database: Path) -> str:
-    return f"sqlite+aiosqlite:///{database}"

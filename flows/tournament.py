@@ -20,10 +20,9 @@ from chess_snn.evaluation.openings import check_book
 from chess_snn.types import Json
 from flows.campaign_runs import one_run_a_folder
 from flows.cluster import watched_workers
-from flows.iteration import task_options
-from flows.listeners import log_lines
+from flows.context import retried
+from flows.listeners import log_lines, progress_artifact
 from flows.parameters import Count, CountOrNone, absolute_path
-from flows.prefect_pages import progress_artifact
 from tasks import compute
 from tasks.progress import ProgressBoard
 from tasks.stages import play_match
@@ -117,15 +116,13 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
     compute.start()
     with (
-        watched_workers(folder, board) as pool,
+        watched_workers(folder, board),
         compute.stopped_by_errors(),
         board.stage(iteration, EVALUATION, "games", num_games),
     ):
-        played = play_match.with_options(**task_options(folder.config)).map(
-            unmapped(str(folder.path)), list(matches), unmapped(iteration),
-            unmapped(pool.threads_each),
-        )
-        played.result()
+        retried(play_match, folder.config).map(
+            unmapped(folder), list(matches), unmapped(iteration)
+        ).result()
 
 
 def _show_ratings(folder: CampaignFolder) -> list[Json]:

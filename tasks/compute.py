@@ -162,7 +162,7 @@ class _Attempts:
             done = self._elsewhere(_pool, failed)
             _pool.failed(failed, str(error))
         if _pool is not None:
-            _pool.succeeded(done.device)
+            _pool.health.succeeded(done.device)
         return done
 
     def _elsewhere(self, pool: WorkerPool, failed: str) -> Done[Any]:

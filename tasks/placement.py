@@ -221,11 +221,11 @@ def _sees(directory: str, campaign_id: str) -> bool | str:
 
 
 _MAKES: Final[Mapping[Callable[..., Any], tuple[Artifact, Callable[..., tuple[Any, ...]]]]] = {
-    remote.play_shard: (table.SHARD, lambda iteration, shard, _: (iteration, shard)),
+    remote.play_shard: (table.SHARD, lambda iteration, shard: (iteration, shard)),
     remote.train_generation: (table.CHECKPOINT, lambda iteration, *_: (iteration + 1,)),
-    remote.play_match_part: (table.MATCH_PART, lambda _, match, part, __: (match, part)),
-    remote.play_conversion: (table.CONVERSION_REPORT, lambda generation, _: (generation,)),
-    remote.play_ladder_test: (table.LADDER_TEST_REPORT, lambda generation, _: (generation,)),
+    remote.play_match_part: (table.MATCH_PART, lambda _, match, part: (match, part)),
+    remote.play_conversion: (table.CONVERSION_REPORT, lambda generation: (generation,)),
+    remote.play_ladder_test: (table.LADDER_TEST_REPORT, lambda generation: (generation,)),
 }
 """The artifact that each function makes, and the artifact's arguments from the function's, without
 the directory."""

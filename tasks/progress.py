@@ -27,7 +27,6 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from tasks.cluster.devices import WorkerState
 
 _WORKERS_PERIOD_S: Final = 2.0
 _PATIENCE_S: Final = 2.0
@@ -49,12 +48,12 @@ class ProgressBoard:
         self._mailboxes = [_Mailbox(listener) for listener in listeners]
         self._period_s = period_s
         self._counting = threading.Lock()
-        self._posting = threading.Lock()
+        self._posting = threading.RLock()
         """Never held while a listener is called."""
         self._stages: dict[tuple[int, str], Stage] = {}
         self._workers: WorkerBoard | None = None
 
-    def watch_workers(self, states: Callable[[], Sequence[WorkerState]]) -> None:
+    def watch_workers(self, states: Callable[[], Sequence[WorkerProgress]]) -> None:
         """From now on also report the workers that ``states`` returns."""
         self._workers = WorkerBoard(states)
 
@@ -66,11 +65,16 @@ class ProgressBoard:
         def repeat() -> None:
             next_workers_s = time.monotonic()
             while not ended.wait(self._period_s):
-                self._tell_of_stages()
+                with self._posting, self._counting:
+                    posted = [
+                        each for stage in self._stages.values()
+                        for each in self._post(stage.progress(), is_passing=True)
+                    ]
+                _wait_for(posted)
                 if self._workers is not None and time.monotonic() >= next_workers_s:
                     next_workers_s = time.monotonic() + _WORKERS_PERIOD_S
                     workers = WorkersProgress(tuple(self._workers.progress()))
-                    self._tell([workers], is_passing=True)
+                    _wait_for(self._post(workers, is_passing=True))
 
         # In a copy of this context: Prefect keeps the address of its server there.
         run = contextvars.copy_context().run
@@ -103,7 +107,7 @@ class ProgressBoard:
         The listeners are called in ``context``, by default the one that the board was made in.
         Prefect keeps there which flow run an artifact belongs to.
         """
-        self._tell([event], context=context)
+        _wait_for(self._post(event, context))
 
     def message(self, text: str) -> None:
         """Tell every listener that something has happened."""
@@ -126,34 +130,20 @@ class ProgressBoard:
                 del self._stages[iteration, stage]
             self.tell(watched.last_progress(completed))
 
-    def _tell_of_stages(self) -> None:
-        with self._posting:
-            with self._counting:
-                progress = [stage.progress() for stage in self._stages.values()]
-            posted = self._post(progress, is_passing=True)
-        self._wait_for(posted)
-
-    def _tell(
-        self, events: Sequence[Event], is_passing: bool = False,
-        context: contextvars.Context | None = None,
-    ) -> None:
-        with self._posting:
-            posted = self._post(events, is_passing, context)
-        self._wait_for(posted)
-
     def _post(
-        self, events: Sequence[Event], is_passing: bool, context: contextvars.Context | None = None
-    ) -> "list[_Posted]":
-        """To all listeners; events that are passing, only to those that keep up."""
-        mailboxes = [each for each in self._mailboxes if not (is_passing and each.is_late)]
-        return [
-            (mailbox, mailbox.post(event, context)) for mailbox in mailboxes for event in events
-        ]
+        self, event: Event, context: contextvars.Context | None = None, *, is_passing: bool = False
+    ) -> "list[tuple[_Mailbox, Future[None]]]":
+        """To all listeners; an event that is passing, only to those that keep up."""
+        with self._posting:
+            return [
+                (mailbox, mailbox.post(event, context)) for mailbox in self._mailboxes
+                if not (is_passing and mailbox.is_late)
+            ]
 
-    @staticmethod
-    def _wait_for(posted: "list[_Posted]") -> None:
-        for mailbox, delivered in posted:
-            mailbox.wait_for(delivered)
+
+def _wait_for(posted: "Sequence[tuple[_Mailbox, Future[None]]]") -> None:
+    for mailbox, delivered in posted:
+        mailbox.wait_for(delivered)
 
 
 class _Mailbox:
@@ -205,7 +195,6 @@ class _Mailbox:
 
 
 _Letter = tuple[Event, contextvars.Context | None, Future[None]]
-_Posted = tuple[_Mailbox, Future[None]]
 
 
 @dataclass(slots=True)
@@ -247,7 +236,7 @@ class WorkerBoard:
     """Counts the games of each worker; one thread may report while another one asks."""
 
     def __init__(
-        self, states: Callable[[], Sequence[WorkerState]],
+        self, states: Callable[[], Sequence[WorkerProgress]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._states, self._clock = states, clock
@@ -295,16 +284,14 @@ class _Tally:
             f"iteration {part[0]} {part[1]}, {part[2]}: {body['done']:,} of {body['total']:,}"
         )
 
-    def progress(self, state: WorkerState, now_s: float) -> WorkerProgress:
+    def progress(self, state: WorkerProgress, now_s: float) -> WorkerProgress:
         while self.recent and now_s - self.recent[0][0] > _PACE_S:
             self.recent.popleft()
         seconds = now_s - self.recent[0][0] if self.recent else 0.0
         # The games of the oldest entry were played before the time that is counted.
         games = sum(number for _, number in self.recent) - (self.recent[0][1] if seconds else 0)
-        return WorkerProgress(
-            state.name, state.device, self.doing, self.games,
-            games / seconds if seconds > _LEAST_PACE_S else 0.0,
-            min(state.quiet_s, now_s - self.heard_s) if self.heard_s else state.quiet_s,
-            state.cores, state.memory_bytes, state.gpu_share, state.gpu_memory_bytes,
-            state.gpu_memory_total_bytes,
+        return replace(
+            state, doing=self.doing, games=self.games,
+            games_per_s=games / seconds if seconds > _LEAST_PACE_S else 0.0,
+            quiet_s=min(state.quiet_s, now_s - self.heard_s) if self.heard_s else state.quiet_s,
         )

@@ -10,7 +10,7 @@ from typing import Final
 
 from prefect import get_run_logger, task
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder, Receipt, read_receipts
+from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.models.versions import describe_version
 from chess_snn.campaign.stages import step_losses
@@ -29,7 +29,7 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
 from chess_snn.types import Json, LogFn
-from tasks.tracking import TrackingError
+from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
 SAMPLE_GAMES: Final = 10
@@ -40,7 +40,7 @@ _LOSSES: Final = ("total", "policy", "value", "plies_left")
 
 
 @task(name="record", task_run_name="record-{iteration}")
-def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
+def record(folder: CampaignFolder, iteration: int) -> str | None:
     """Record every finished iteration up to ``iteration`` that MLflow lacks.
 
     MLflow away delays the curves and nothing else: the next call sends what is missing.
@@ -48,9 +48,8 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     Returns:
         Why something is not recorded yet; None where all is.
     """
-    folder = CampaignFolder.open(Path(directory))
     try:
-        record_missing(folder, open_tracker(folder, tracking_uri))
+        record_missing(folder, open_tracker(folder))
     except (TrackingError, CorruptDataError) as error:
         get_run_logger().warning("not recorded yet: %s", error)
         return str(error)
@@ -58,22 +57,26 @@ def record(directory: str, iteration: int, tracking_uri: str) -> str | None:
     return None
 
 
-def open_tracker(folder: CampaignFolder, tracking_uri: str) -> CampaignTracker:
+def open_tracker(folder: CampaignFolder) -> CampaignTracker:
     """The tracker of a campaign, its store made ready where it is not.
+
+    The run's parameters are all settings, and of the network what its size and settings come to.
 
     Raises:
         TrackingError: the store is away.
     """
-    return CampaignTracker(tracking_uri, folder, configuration=_parameters(folder.config))
+    values = config_values(folder.config)
+    values["net"] |= asdict(folder.config.net.network())
+    return CampaignTracker(tracking_uri(), folder, configuration=values)
 
 
-def record_at_rest(folder: CampaignFolder, tracking_uri: str) -> int:
+def record_at_rest(folder: CampaignFolder) -> int:
     """:func:`record_missing` for a campaign that is not running, whose lock the caller has.
 
     Raises:
         TrackingError: the store is away.
     """
-    tracker = open_tracker(folder, tracking_uri)
+    tracker = open_tracker(folder)
     num_missing = record_missing(folder, tracker)
     tracker.close("FINISHED" if is_finished(folder) else "KILLED")
     return num_missing
@@ -89,7 +92,7 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         tracker.record_supervised(facts["points"], facts["games"])
     receipts = read_receipts(folder)
     history = [receipt.metrics() for receipt in receipts]
-    recorded = tracker.recorded_iterations()
+    recorded = tracker.recorded_iterations
     missing = [number for number in range(len(receipts)) if number not in recorded]
     for number in missing:
         so_far = history[: number + 1]
@@ -105,22 +108,19 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         alarms = ", ".join(alarm.name for alarm in find_alarms(history))
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
+        newest = len(receipts)
+        is_there = is_committed(folder.checkpoint(newest))
         tracker.tag(
-            {ALARMS_TAG: alarms or "none"} | _provenance_tags(_trained_by(folder, len(receipts)))
+            {ALARMS_TAG: alarms or "none"}
+            | _provenance_tags(trained_by(folder, newest) if is_there else {})
         )
-    _keep_files(folder, receipts, tracker)
-    return len(missing)
-
-
-def _keep_files(
-    folder: CampaignFolder, receipts: list[Receipt], tracker: CampaignTracker
-) -> None:
     try:
         with TemporaryDirectory() as files:
             _write_run_files(folder, receipts, Path(files))
             tracker.keep_files(Path(files))
     except OSError as error:
         raise TrackingError(f"the files of the run cannot be written: {error}") from error
+    return len(missing)
 
 
 def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Path) -> None:
@@ -183,12 +183,6 @@ def _step_metrics(folder: CampaignFolder, generation: int) -> list[dict[str, flo
     ]
 
 
-def _trained_by(folder: CampaignFolder, newest: int) -> dict[str, str]:
-    """Program, machine and devices of the newest generation that is there."""
-    is_there = is_committed(folder.checkpoint(newest))
-    return trained_by(folder, newest) if is_there else {}
-
-
 def _provenance_tags(facts: Mapping[str, str]) -> dict[str, str]:
     """Tags of the run, those that MLflow's pages show as its source among them."""
     tags = {f"chess_snn.{name}": value for name, value in facts.items()}
@@ -208,18 +202,8 @@ def _final_metrics(matches: list[Json]) -> dict[str, float]:
     }
 
 
-def _parameters(config: CampaignConfig) -> Json:
-    """Every setting, and of the network what its size and settings come to."""
-    values = config_values(config)
-    values["net"] |= asdict(config.net.network())
-    return values
-
-
 @contextmanager
-def tracked_run(
-    folder: CampaignFolder, tracking_uri: str, warn: LogFn,
-    flow_run: str = "",
-) -> Iterator[None]:
+def tracked_run(folder: CampaignFolder, warn: LogFn, flow_run: str = "") -> Iterator[None]:
     """The campaign's MLflow run, running in the block and ended with its outcome after it.
 
     Its description links to ``flow_run``, Markdown, if that is given. Where MLflow is away,
@@ -228,7 +212,7 @@ def tracked_run(
 
     def attempt(action: Callable[[CampaignTracker], object]) -> None:
         try:
-            action(open_tracker(folder, tracking_uri))
+            action(open_tracker(folder))
         except TrackingError as error:
             warn(f"MLflow cannot be told: {error}")
 

@@ -1,8 +1,8 @@
 """What Dask workers run: the campaign's stages, with their progress sent as Dask events.
 
-Workers import this module and the library; they need neither Prefect nor MLflow. As ``num_threads``
-0 takes what the worker's place has; training takes all cores of its machine. A result comes back
-with the worker and the device; an error becomes one line that names the work and the fix.
+Workers import this module and the library; they need neither Prefect nor MLflow. They compute with
+the threads of their slots; training takes all cores of its machine. A result comes back with the
+worker and the device; an error becomes one line that names the work and the fix.
 """
 
 import errno
@@ -115,17 +115,17 @@ def _name(call: Call) -> str:
 
 
 def play_shard(
-    directory: str, iteration: int, shard: int, num_threads: int, values: ShardValues | None = None
+    directory: str, iteration: int, shard: int, values: ShardValues | None = None
 ) -> ShardFacts:
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
-        _seen(directory), iteration, shard, values, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(iteration, events.SELF_PLAY, f"shard {shard}"),
+        _seen(directory), iteration, shard, values, num_threads=_own_threads(),
+        on_progress=progress_events(iteration, events.SELF_PLAY, f"shard {shard}"),
     )
 
 
 def train_generation(
-    directory: str, iteration: int, num_threads: int, layout: RankLayout | None,
+    directory: str, iteration: int, layout: RankLayout | None,
     values: TrainingValues | None = None,
 ) -> TrainingFacts | None:
     """Train generation ``iteration + 1`` on all cores or GPUs of this machine.
@@ -134,64 +134,56 @@ def train_generation(
     rank 0 is on another one.
     """
     facts: TrainingFacts | None = _train(
-        training_launch.generation_training(_seen(directory), iteration, values), num_threads,
-        layout, _progress_events(iteration, events.TRAINING, "steps"),
+        training_launch.generation_training(_seen(directory), iteration, values), layout,
+        progress_events(iteration, events.TRAINING, "steps"),
     )
     return facts
 
 
-def train_first_generation(
-    directory: str, num_threads: int, layout: RankLayout | None
-) -> Json | None:
+def train_first_generation(directory: str, layout: RankLayout | None) -> Json | None:
     """As :func:`train_generation`, of generation 0 from a dataset."""
     facts: Json | None = _train(
-        training_launch.first_training(_seen(directory)), num_threads, layout,
-        _progress_events(0, events.SUPERVISED_TRAINING, "steps"),
+        training_launch.first_training(_seen(directory)), layout,
+        progress_events(0, events.SUPERVISED_TRAINING, "steps"),
     )
     return facts
 
 
 def play_match_part(
-    directory: str, iteration: int, match: ScheduledMatch, part: int, num_threads: int
+    directory: str, iteration: int, match: ScheduledMatch, part: int
 ) -> None:
     """See :func:`chess_snn.campaign.strength.matches.play_match_part`."""
     stage = events.GATING_MATCH if is_gating_match(match.name) else events.EVALUATION
     if is_final(match.event):
         stage = events.FINAL_MATCHES
     matches.play_match_part(
-        _seen(directory), match, part, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
+        _seen(directory), match, part, num_threads=_own_threads(),
+        on_progress=progress_events(iteration, stage, f"{match.name} {part}"),
     )
 
 
-def play_conversion(
-    directory: str, generation: int, num_threads: int, simulations: int | None = None
-) -> Json:
+def play_conversion(directory: str, generation: int, simulations: int | None = None) -> Json:
     """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
     return reports.play_conversion(
-        _seen(directory), generation, simulations, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, events.EVALUATION, "conversion"),
+        _seen(directory), generation, simulations, num_threads=_own_threads(),
+        on_progress=progress_events(generation - 1, events.EVALUATION, "conversion"),
     )
 
 
-def play_ladder_test(
-    directory: str, generation: int, num_threads: int, start_elo: float | None = None
-) -> Json:
+def play_ladder_test(directory: str, generation: int, start_elo: float | None = None) -> Json:
     """See :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`."""
     return ladder_tests.play_ladder_test(
-        _seen(directory), generation, start_elo, num_threads=num_threads or _own_threads(),
-        on_progress=_progress_events(generation - 1, events.EVALUATION, "ladder test"),
+        _seen(directory), generation, start_elo, num_threads=_own_threads(),
+        on_progress=progress_events(generation - 1, events.EVALUATION, "ladder test"),
     )
 
 
 def _train(
-    training: RankTraining[Any], num_threads: int, layout: RankLayout | None,
-    on_progress: Progress,
+    training: RankTraining[Any], layout: RankLayout | None, on_progress: Progress
 ) -> Any:
     with unbound():
-        num_threads = num_threads or num_cores()
         if layout is None:
-            return training_launch.train_here(training, num_threads, on_progress)
+            return training_launch.train_here(training, num_cores(), on_progress)
         worker = get_worker()
         key = worker.get_current_task()
 
@@ -204,7 +196,7 @@ def _train(
             training = replace(training, result=lambda: None)
         return training_launch.run_training(
             training, layout, on_progress=on_progress, is_wanted=is_wanted,
-            timeout_s=_MACHINES_TIMEOUT_S, num_threads=max(1, num_threads // layout.number),
+            timeout_s=_MACHINES_TIMEOUT_S, num_threads=max(1, num_cores() // layout.number),
         )
 
 
@@ -223,23 +215,21 @@ def _seen(directory: str) -> Path:
 
 
 def _own_threads() -> int:
-    """Those that this worker's place has."""
+    """Those of this worker's slot."""
     slot = own_slot()
     return slot.num_threads if slot is not None else num_cores()
 
 
-def _progress_events(iteration: int, stage: str, part: str) -> Progress:
-    worker = get_worker()
-    return progress_events(worker.log_event, worker.name, iteration, stage, part)
-
-
 def progress_events(
-    log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
+    iteration: int, stage: str, part: str,
+    log_event: Callable[[str, Json], object] | None = None, sender: str = "",
 ) -> Progress:
     """A callback that sends (done, total) of ``part``, at most twice a second and at the end.
 
-    Its ``sender`` is the worker's name; Dask puts an address of its own under ``worker``.
+    By default by this worker, under its name; Dask puts an address of its own under ``worker``.
     """
+    if log_event is None:
+        log_event, sender = get_worker().log_event, get_worker().name
     last_sent = time.monotonic()
 
     def send(done: int, total: int) -> None:
@@ -250,7 +240,7 @@ def progress_events(
         last_sent = now
         log_event(PROGRESS_TOPIC, {
             "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
-            "sender": worker,
+            "sender": sender,
         })
 
     return send

@@ -4,7 +4,6 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from distributed import default_client
@@ -53,7 +52,6 @@ from tasks.compute import (
 from tasks.remote import Call, Done
 from tasks.summary_lines import (
     evaluation_line,
-    first_training_line,
     matches_line,
     promotion_line,
     shard_line,
@@ -83,47 +81,47 @@ def cancelled_by_stop(function: Callable[_Parameters, _Result]) -> Callable[_Par
 
 @task(name="self_play", task_run_name="self_play-{iteration}-{shard}")
 @cancelled_by_stop
-def self_play(directory: str, iteration: int, shard: int, num_threads: int) -> Done[ShardFacts]:
+def self_play(folder: CampaignFolder, iteration: int, shard: int) -> Done[ShardFacts]:
     """Play shard ``shard`` of ``iteration`` on a worker and commit it."""
-    (done,) = all_done([(remote.play_shard, directory, iteration, shard, num_threads)])
+    (done,) = all_done([(remote.play_shard, str(folder.path), iteration, shard)])
     get_run_logger().info("%s", shard_line(done))
     return done
 
 
 @task(name="train", task_run_name="train-{iteration}")
 @cancelled_by_stop
-def train(directory: str, iteration: int, num_threads: int) -> TrainingFacts:
+def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
     done: Done[TrainingFacts] = _train(
-        CampaignFolder.open(Path(directory)), iteration + 1,
-        (remote.train_generation, directory, iteration, num_threads, None),
+        folder, iteration + 1, (remote.train_generation, str(folder.path), iteration, None)
     )
-    get_run_logger().info("%s", training_line(done))
+    get_run_logger().info("%s", training_line(done, iteration + 1, done.result.metrics))
     return done.result
 
 
 @task(name="train_supervised", task_run_name="train_supervised")
-def train_supervised(directory: str, num_threads: int) -> Json:
+def train_supervised(folder: CampaignFolder) -> Json:
     """Train generation 0 on a dataset and commit it."""
-    done = train_first(directory, num_threads)
-    get_run_logger().info("%s", first_training_line(done))
+    done = train_first(folder)
+    last = done.result["points"][-1]  # before the last checkpoint
+    figures = last | {"steps": last["step"], "ranks": done.result.get("ranks", 1)}
+    get_run_logger().info("%s", training_line(done, 0, figures))
     return done.result
 
 
-def train_first(directory: str, num_threads: int) -> Done[Json]:
+def train_first(folder: CampaignFolder) -> Done[Json]:
     """The same outside a task.
 
     Where workers do not see the campaign folder they do not see the games either, which may be
     many: then it is trained here, on the campaign's own machine.
     """
-    folder = CampaignFolder.open(Path(directory))
     if folder.config.cluster.shared_storage:
-        return _train(folder, 0, (remote.train_first_generation, directory, num_threads, None))
+        return _train(folder, 0, (remote.train_first_generation, str(folder.path), None))
     began, machine = time.monotonic(), socket.gethostname()
     facts = rebuilding(partial(
-        train_first_as_configured, Path(directory), num_threads=num_threads or num_cores(),
+        train_first_as_configured, folder.path, num_threads=num_cores(),
         on_progress=remote.progress_events(
-            default_client().log_event, machine, 0, SUPERVISED, "steps"
+            0, SUPERVISED, "steps", default_client().log_event, machine
         ),
     ))
     return Done(facts, machine, "", time.monotonic() - began)
@@ -133,31 +131,30 @@ def _train(folder: CampaignFolder, generation: int, call: Call) -> Done[Any]:
     """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
     pool, is_trained = watching_pool(), folder.checkpoint(generation).exists()
     if folder.config.cluster.training_machines > 1 and pool is not None and not is_trained:
-        return train_together(folder.config, pool, generation, call)
+        return rebuilding(partial(train_together, folder.config, pool, generation, call))
     return all_done([call], device=TRAINER)[0]
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")
 @cancelled_by_stop
-def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFacts:
+def evaluate(folder: CampaignFolder, generation: int) -> EvaluationFacts:
     """Play a new generation's matches, ladder test and suite of won positions, side by side.
 
     Self-play of the next iteration goes first wherever both wait for a device.
     """
-    folder = CampaignFolder.open(Path(directory))
-    matches = generation_matches(folder, generation)
+    directory, matches = str(folder.path), generation_matches(folder, generation)
     whole: dict[str, Call] = {}
     if folder.config.evaluation.ladder_test:
         # Its batches wait for one another: it takes longest and begins first.
-        whole[LADDER_TEST] = (remote.play_ladder_test, directory, generation, num_threads)
+        whole[LADDER_TEST] = (remote.play_ladder_test, directory, generation)
     if converts(folder):
-        whole[CONVERSION] = (remote.play_conversion, directory, generation, num_threads)
-    parts = _part_calls(directory, generation - 1, matches, num_threads)
+        whole[CONVERSION] = (remote.play_conversion, directory, generation)
+    parts = _part_calls(folder, generation - 1, matches)
     found = dict(zip(
         whole, run_all_on_devices([*whole.values(), *parts], priority=BACKGROUND), strict=False,
     ))
     facts = EvaluationFacts(
-        [finish_match(Path(directory), match) for match in matches],
+        [finish_match(folder.path, match) for match in matches],
         found.get(CONVERSION), found.get(LADDER_TEST),
     )
     get_run_logger().info("%s", evaluation_line(facts))
@@ -166,52 +163,45 @@ def evaluate(directory: str, generation: int, num_threads: int) -> EvaluationFac
 
 @task(name="evaluate_final", task_run_name="evaluate_final")
 @cancelled_by_stop
-def evaluate_final(directory: str, iteration: int, num_threads: int) -> list[Json]:
+def evaluate_final(folder: CampaignFolder, iteration: int) -> list[Json]:
     """Play the matches at the end of the campaign, whose last one is ``iteration``."""
-    matches = final_matches(CampaignFolder.open(Path(directory)))
-    run_all_on_devices(_part_calls(directory, iteration, matches, num_threads))
-    played = [finish_match(Path(directory), match) for match in matches]
+    matches = final_matches(folder)
+    run_all_on_devices(_part_calls(folder, iteration, matches))
+    played = [finish_match(folder.path, match) for match in matches]
     get_run_logger().info("%s", matches_line(played))
     return played
 
 
 def _part_calls(
-    directory: str, iteration: int, matches: Sequence[ScheduledMatch], num_threads: int
+    folder: CampaignFolder, iteration: int, matches: Sequence[ScheduledMatch]
 ) -> list[Call]:
-    folder = CampaignFolder.open(Path(directory))
     return [
-        (remote.play_match_part, directory, iteration, match, part, num_threads)
+        (remote.play_match_part, str(folder.path), iteration, match, part)
         for match in matches for part in unplayed_parts(folder, match)
     ]
 
 
 @task(name="challenge", task_run_name="challenge-{match.event}")
 @cancelled_by_stop
-def challenge(
-    directory: str, match: ScheduledMatch, num_workers: int, num_threads: int
-) -> PromotionFacts:
+def challenge(folder: CampaignFolder, match: ScheduledMatch, num_workers: int) -> PromotionFacts:
     """Let a candidate play the champion until the test is over, a part a worker at a time.
 
     Self-play of the next iteration goes first wherever both wait for a device.
     """
-    folder = CampaignFolder.open(Path(directory))
-    iteration = match.generation - 1
+    directory, iteration = str(folder.path), match.generation - 1
     while parts := next_parts(folder, match, most=num_workers):
         run_all_on_devices(
-            [
-                (remote.play_match_part, directory, iteration, match, part, num_threads)
-                for part in parts
-            ],
+            [(remote.play_match_part, directory, iteration, match, part) for part in parts],
             priority=BACKGROUND,
         )
-    facts = finish_gating_match(Path(directory), match)
+    facts = finish_gating_match(folder.path, match)
     get_run_logger().info("%s", facts)
     return facts
 
 
 @task(name="promote", task_run_name="promote-{plan.iteration}")
 def promote(
-    directory: str,
+    folder: CampaignFolder,
     plan: ProgressPlan,
     shards: list[ShardFacts],
     training: TrainingFacts,
@@ -225,7 +215,7 @@ def promote(
 
     All earlier iterations have theirs.
     """
-    folder, iteration = CampaignFolder.open(Path(directory)), plan.iteration
+    iteration = plan.iteration
     score = None if evaluation is None else _mean_score(evaluation)
     rated = None if evaluation is None else rate_campaign(folder, training.generation)
     if promotion is not None:
@@ -263,10 +253,10 @@ def _mean_score(evaluation: EvaluationFacts) -> float:
 
 
 @task(name="match", task_run_name="{match.name}")
-def play_match(directory: str, match: ScheduledMatch, iteration: int, num_threads: int) -> Json:
+def play_match(folder: CampaignFolder, match: ScheduledMatch, iteration: int) -> Json:
     """Play one match, part by part on all devices, and return its summary.
 
     One that was played is read. Its progress is reported as that of ``iteration``.
     """
-    run_all_on_devices(_part_calls(directory, iteration, [match], num_threads))
-    return finish_match(Path(directory), match)
+    run_all_on_devices(_part_calls(folder, iteration, [match]))
+    return finish_match(folder.path, match)

@@ -4,12 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chess_snn.campaign import Receipt
-from chess_snn.campaign.store.receipts import (
-    EvaluationFacts,
-    PromotionFacts,
-    ShardFacts,
-    TrainingFacts,
-)
+from chess_snn.campaign.store.receipts import EvaluationFacts, PromotionFacts, ShardFacts
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics
 from chess_snn.types import Json
@@ -49,34 +44,19 @@ def outcomes_text(played: SelfPlayStatistics) -> str:
     )
 
 
-def training_line(done: Done[TrainingFacts]) -> str:
-    """``vm/cpu-0 on …: generation 3 after 120 steps, 1 rank, 1,800 samples/s; loss: total …``."""
-    facts, metrics = done.result, done.result.metrics
-    ranks = int(metrics.get("ranks", 1))
-    return _training(done, facts.generation, metrics["steps"], ranks, metrics)
+def training_line(done: Done[Any], generation: int, figures: Mapping[str, float]) -> str:
+    """``vm/cpu-0 on …: generation 3 after 120 steps, 1 rank, 1,800 samples/s; loss: total …``.
 
-
-def first_training_line(done: Done[Json]) -> str:
-    """The same of generation 0; pace and losses are those before its last checkpoint.
-
-    Args:
-        done: what :func:`.train_first_generation` returned.
+    ``figures`` has the ``steps``, ``ranks`` (1 where they are missing), pace and losses.
     """
-    facts = done.result
-    last = facts["points"][-1]
-    return _training(done, 0, last["step"], facts.get("ranks", 1), last)
-
-
-def _training(
-    done: Done[Any], generation: int, steps: float, num_ranks: int, figures: Mapping[str, float]
-) -> str:
+    ranks = int(figures.get("ranks", 1))
     losses = ", ".join(
         f"{word} {figures[name]:.3f}" for name, word in _LOSSES.items() if name in figures
     )
     return (
-        f"{_place(done)}: generation {generation} after {steps:,.0f} steps, "
-        f"{num_ranks} {'rank' if num_ranks == 1 else 'ranks'}, "
-        f"{figures['samples_per_s']:,.0f} samples/s; loss: {losses}"
+        f"{_place(done)}: generation {generation} after {figures['steps']:,.0f} steps, "
+        f"{ranks} {'rank' if ranks == 1 else 'ranks'}, {figures['samples_per_s']:,.0f} samples/s; "
+        f"loss: {losses}"
     )
 
 

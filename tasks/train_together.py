@@ -21,7 +21,8 @@ from chess_snn.errors import ChessSnnError, RankLostError
 from chess_snn.ports import free_port
 from chess_snn.training.rank_launch import RankLayout
 from tasks import compute
-from tasks.cluster.worker_pool import PoolWorker, WorkerPool
+from tasks.cluster.devices import PoolWorker
+from tasks.cluster.worker_pool import WorkerPool
 from tasks.placement import received, sent
 from tasks.remote import Call, Done, attempt, plain_error
 
@@ -49,17 +50,11 @@ def train_together(
         SchedulerLostError: the scheduler is gone.
         ChessSnnError: any that training raises.
     """
-    return compute.rebuilding(lambda: _train(config, pool, generation, call))
-
-
-def _train(
-    config: CampaignConfig, pool: WorkerPool, generation: int, call: Call
-) -> Done[Any]:
     client = default_client()
     wanted = config.cluster.training_machines
     most = min(wanted, config.training.num_micro_batches)
     machines = choose_machines(pool.trainers, client.processing(), most)
-    names = ", ".join(machine.host for machine in machines)
+    names = ", ".join(machine.slot.host for machine in machines)
     if len(machines) < wanted:
         why = f"; a step has {most} micro-batches" if most < wanted else ""
         pool.say(
@@ -80,7 +75,7 @@ def _train(
         _wait(client, pool, futures)
         first, *_ = [future.result() for future in futures.values()]
         for machine in machines:
-            pool.succeeded(machine.device)
+            pool.health.succeeded(machine.device)
         return replace(
             first, result=received(calls[0], first.result), worker=names,
             device=", ".join(machine.device for machine in machines),
@@ -117,13 +112,13 @@ def choose_machines(
     with_gpus = [member for member in trainers if not member.shares_cores]
 
     def pressure(member: PoolWorker) -> tuple[int, str, str]:
-        return len(tasks.get(member.address, ())), member.host, member.name
+        return len(tasks.get(member.address, ())), member.slot.host, member.name
 
     by_host: dict[str, PoolWorker] = {}
     for member in sorted(with_gpus or trainers, key=pressure):
-        by_host.setdefault(member.host, member)
+        by_host.setdefault(member.slot.host, member)
     chosen = list(by_host.values())[:most]
-    return sorted(chosen, key=lambda member: member.host)
+    return sorted(chosen, key=lambda member: member.slot.host)
 
 
 def _layouts(
@@ -133,7 +128,7 @@ def _layouts(
     address = machines[0].address
     port = client.run(free_port, workers=[address])[address]
     endpoint = f"{get_address_host(address)}:{port}"
-    ranks = deal_ranks(config, [machine.gpus for machine in machines])
+    ranks = deal_ranks(config, [len(machine.slot.machine_gpus) for machine in machines])
     return [
         RankLayout(number, sum(ranks[:place]), sum(ranks), endpoint)
         for place, number in enumerate(ranks)

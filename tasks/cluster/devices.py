@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.receipts import DeviceUse
+from chess_snn.campaign.viewing.events import WorkerProgress
 
 _GIB: Final = 2**30
 
@@ -20,28 +22,32 @@ STRIKES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerState:
-    """A worker at one moment, as its last sign of life has it."""
+class PoolWorker:
+    """A worker that does work for the campaign."""
 
-    name: str
-    device: str
-    quiet_s: float
-    """Since that sign."""
-    cores: float
-    """That it keeps busy."""
-    memory_bytes: int
-    gpu_share: float | None = None
-    """Of the time in which its GPU computes, in [0, 1]; None without a GPU, or where NVML does not
-    say."""
-    gpu_memory_bytes: int | None = None
-    """Taken of its GPU's memory by all programs; None likewise."""
-    gpu_memory_total_bytes: int | None = None
-    host: str = ""
-    """What its machine is called."""
+    address: str
+    slot: WorkerSlot
     host_cores: int = 1
-    """Cores of that machine which workers may use."""
-    is_on_gpu: bool = False
-    """Whether its networks run on a GPU, which simulated ones are not."""
+    """Cores of its machine which workers may use."""
+
+    @property
+    def name(self) -> str:
+        """As Dask and people call it."""
+        return self.slot.name
+
+    @property
+    def device(self) -> str:
+        """For people; workers of one device have the same."""
+        return self.slot.site
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether its networks run on the processor's cores, as those of a simulated GPU do."""
+        return self.slot.device.shares_cores
+
+
+Look = Sequence[tuple[PoolWorker, WorkerProgress]]
+"""Workers, and what each was doing at one moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +59,9 @@ class UseTotals:
     utilisation: float = 0.0
     memory_bytes: float = 0.0
 
-    def after(self, states: Sequence[WorkerState]) -> "UseTotals":
+    def after(self, look: Look) -> "UseTotals":
         """With one look more: GPUs count or, if no worker has one, processors."""
-        found = _gpus(states) if any(state.is_on_gpu for state in states) else _cpus(states)
+        found = _cpus(look) if all(worker.shares_cores for worker, _ in look) else _gpus(look)
         return UseTotals(
             self.looks + 1, self.devices + len(found),
             self.utilisation + sum(share for share, _ in found),
@@ -74,24 +80,22 @@ class UseTotals:
         )
 
 
-def _gpus(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
+def _gpus(look: Look) -> list[tuple[float, int]]:
     """Share of the time and bytes of each GPU that tells of both; its workers see the same."""
     return list({
-        state.device: (state.gpu_share, state.gpu_memory_bytes)
-        for state in states
+        worker.device: (state.gpu_share, state.gpu_memory_bytes)
+        for worker, state in look
         if state.gpu_share is not None and state.gpu_memory_bytes is not None
     }.values())
 
 
-def _cpus(states: Sequence[WorkerState]) -> list[tuple[float, int]]:
+def _cpus(look: Look) -> list[tuple[float, int]]:
     """Share of its cores that workers keep busy, and their memory in bytes, of each machine."""
     found = []
-    for host in {state.host for state in states}:
-        here = [state for state in states if state.host == host]
-        cores = sum(state.cores for state in here)
-        found.append((
-            min(1.0, cores / here[0].host_cores), sum(state.memory_bytes for state in here)
-        ))
+    for host, cores in {worker.slot.host: worker.host_cores for worker, _ in look}.items():
+        here = [state for worker, state in look if worker.slot.host == host]
+        busy = sum(state.cores for state in here)
+        found.append((min(1.0, busy / cores), sum(state.memory_bytes for state in here)))
     return found
 
 

@@ -42,7 +42,8 @@ def own_software() -> dict[str, str]:
         # A build for CUDA and one for processors may work together: the local part is left out.
         **{name: Version(metadata.version(name)).public for name in _PACKAGES},
         "shards": f"version {SHARD_FORMAT.version}",
-        **{game: _game_digest(game) for game in GAME_NAMES},
+        # Everything that arrays and networks of the game depend on.
+        **{game: _digest(repr(get_game(game).spec)) for game in GAME_NAMES},
     }
 
 
@@ -56,13 +57,11 @@ def differences(found: dict[str, str]) -> str:
 
 def resource(role: str) -> str:
     """Name of the Dask resource that a worker of this software offers, one of it, for ``role``."""
-    text = json.dumps(own_software(), sort_keys=True)
-    return f"{role}-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]}"
+    return f"{role}-{_digest(json.dumps(own_software(), sort_keys=True))}"
 
 
-def _game_digest(game: str) -> str:
-    """Of everything that arrays and networks of the game depend on."""
-    return hashlib.sha256(repr(get_game(game).spec).encode()).hexdigest()[:_DIGEST_LENGTH]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 IDENTITY: Final = "chess_snn"

@@ -36,20 +36,17 @@ def run_scheduler(host: str, port: int, security: Security | None, on_ready: Log
     """
     check_port(host, port, "scheduler", "--port")
     quiet_dask()
+
+    async def run() -> None:
+        async with Scheduler(
+            host=host, port=port, protocol="tcp" if security is None else "tls", security=security,
+            dashboard_address=ANY_LOOPBACK_PORT,
+        ) as scheduler:
+            on_ready(scheduler.address)
+            await _until_signalled(scheduler.finished())
+
     with dask.config.set(DASK_SETTINGS):
-        asyncio.run(_run_scheduler(host, port, security, on_ready))
-
-
-async def _run_scheduler(
-    host: str, port: int, security: Security | None, on_ready: LogFn
-) -> None:
-    protocol = "tcp" if security is None else "tls"
-    async with Scheduler(
-        host=host, port=port, protocol=protocol, security=security,
-        dashboard_address=ANY_LOOPBACK_PORT,
-    ) as scheduler:
-        on_ready(scheduler.address)
-        await _until_signalled(scheduler.finished())
+        asyncio.run(run())
 
 
 def run_workers(
@@ -143,34 +140,18 @@ def check_scheduler(address: str, security: Security | None, timeout_s: float = 
     Raises:
         ClusterError: there is no answer, or one of another program or version.
     """
-    found = asyncio.run(_packages(address, security, timeout_s))
-    ours = {
-        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        "dask": dask.__version__,
-        "distributed": distributed.__version__,
-    }
-    theirs = found | {"python": ".".join(str(found.get("python")).split(".")[:2])}
-    different = [
-        f"{name} {theirs.get(name)} ({version} here)"
-        for name, version in ours.items() if theirs.get(name) != version
-    ]
-    if different:
-        raise ClusterError(
-            f"the scheduler at {address} has {', '.join(different)}; start it from the same "
-            "environment: chess-snn cluster scheduler"
-        )
-
-
-async def _packages(
-    address: str, security: Security | None, timeout_s: float
-) -> dict[str, Any]:
-    """Versions by name, as the scheduler tells them."""
     arguments = (security or Security()).get_connection_args("client")
+
+    async def ask() -> Any:
+        async with (
+            asyncio.timeout(timeout_s),
+            rpc(address, connection_args=arguments, timeout=timeout_s / 2) as scheduler,
+        ):
+            return await scheduler.versions()
+
     try:
-        async with asyncio.timeout(timeout_s):
-            async with rpc(address, connection_args=arguments, timeout=timeout_s / 2) as scheduler:
-                told = await scheduler.versions()
-        packages: dict[str, Any] = told["packages"]
+        found: dict[str, Any] = asyncio.run(ask())["packages"]
+        theirs = found | {"python": ".".join(str(found.get("python")).split(".")[:2])}
     except (OSError, TimeoutError, CommClosedError) as error:
         raise ClusterError(
             f"cannot reach a scheduler at {address}: {_reason(error)}; is `chess-snn cluster "
@@ -180,7 +161,20 @@ async def _packages(
         raise ClusterError(
             f"what answers at {address} is not a Dask scheduler; look at the port"
         ) from error
-    return packages
+    ours = {
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "dask": dask.__version__,
+        "distributed": distributed.__version__,
+    }
+    different = [
+        f"{name} {theirs.get(name)} ({version} here)"
+        for name, version in ours.items() if theirs.get(name) != version
+    ]
+    if different:
+        raise ClusterError(
+            f"the scheduler at {address} has {', '.join(different)}; start it from the same "
+            "environment: chess-snn cluster scheduler"
+        )
 
 
 def _reason(error: BaseException) -> str:

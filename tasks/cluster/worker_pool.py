@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from distributed import Client
@@ -20,8 +19,9 @@ from distributed import Client
 from chess_snn import processes
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
+from chess_snn.campaign.viewing.events import WorkerProgress
 from chess_snn.types import Json, LogFn
-from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
+from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
 from tasks.cluster.identity import IDENTITY, differences
 from tasks.cluster.nannies import EXIT_TOPIC
 
@@ -29,8 +29,8 @@ FROZEN_AFTER_S: Final = 60.0
 """On a busy machine a worker may be silent for half of it while it loads kernels."""
 LOOK_EVERY_S: Final = 1.0
 
-_LATE: Final = 3.0
-"""Most seconds of silence that one look can add, in units of the time between two."""
+_MOST_ADDED_S: Final = 3 * LOOK_EVERY_S
+"""Most silence that one look can add, should it come late."""
 _RESTART_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.2
 _JOIN_S: Final = 5.0
@@ -38,48 +38,12 @@ _PERCENT: Final = 100.0
 _REDONE: Final = "what it was doing is done again"
 
 
-@dataclass(frozen=True, slots=True)
-class PoolWorker:
-    """A worker that does work for the campaign."""
-
-    address: str
-    slot: WorkerSlot
-    host_cores: int = 1
-    """Cores of its machine."""
-
-    @property
-    def name(self) -> str:
-        """As Dask and people call it."""
-        return self.slot.name
-
-    @property
-    def host(self) -> str:
-        """What its machine is called."""
-        return self.slot.host
-
-    @property
-    def device(self) -> str:
-        """For people; workers of one device have the same."""
-        return self.slot.site
-
-    @property
-    def shares_cores(self) -> bool:
-        """Whether its networks run on the processor's cores."""
-        return self.slot.device.shares_cores
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of its machine, which train together."""
-        return len(self.slot.machine_gpus)
-
-
 class SilenceLog:
     """How long each worker has been silent, from looks at the scheduler's list of them."""
 
-    def __init__(self, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self) -> None:
         self.silent_s: dict[str, float] = {}
         """By address."""
-        self._most_s = _LATE * look_every_s
         self._last_seen: dict[str, float] = {}
         self._looked_s: float | None = None
 
@@ -90,7 +54,7 @@ class SilenceLog:
             last_seen: by address, from the scheduler's clock; only whether it changes counts.
             now_s: time of the look.
         """
-        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, self._most_s)
+        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, _MOST_ADDED_S)
         self._looked_s = now_s
         self.silent_s = {
             address: self.silent_s[address] + passed_s
@@ -105,37 +69,31 @@ class WorkerPool:
 
     def __init__(
         self, client: Client, say: LogFn, *, frozen_after_s: float = FROZEN_AFTER_S,
-        threads_each: int = 0, num_cores: int = 0, num_own_players: int = 0,
+        num_own_players: int = 0,
     ) -> None:
-        """The workers of the scheduler of ``client``.
+        """The workers of the scheduler of ``client``; ``say`` takes a line for people.
 
-        Args:
-            client: of the scheduler.
-            say: takes a line for people, also of work that only some can do.
-            frozen_after_s: a worker that is silent for so long is killed and started again.
-            threads_each: cores of a worker while all work side by side; 0 where each knows its own.
-            num_cores: for training; 0 takes all of the worker's machine.
-            num_own_players: workers that this process starts, and restarts, to play games.
+        One that is silent for ``frozen_after_s`` is killed and started again. This process starts,
+        and restarts, ``num_own_players`` workers that play games.
         """
         self.client, self.say = client, say
-        self.threads_each, self.num_cores = threads_each, num_cores
         self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
         self._frozen_after_s, self._num_own_players = frozen_after_s, num_own_players
         self._exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self.states: list[WorkerProgress] = []
+        """The workers as they were at the last look, without their work for the campaign."""
+        self.health = DeviceHealth()
         self._met: set[str] = set()
         """Addresses of all workers of the scheduler, used or not."""
         self._workers: dict[str, PoolWorker] = {}
-        self._states: list[WorkerState] = []
+        """By address; replaced and never changed, since several threads read it."""
         self._silence = SilenceLog()
-        self._health = DeviceHealth()
 
     @property
     def workers(self) -> list[PoolWorker]:
         """Those that work now."""
-        with self._lock:
-            return list(self._workers.values())
+        return list(self._workers.values())
 
     @property
     def num_workers(self) -> int:
@@ -160,14 +118,8 @@ class WorkerPool:
         """Workers that may train, on devices that are not retired."""
         return [
             worker for worker in self.workers
-            if "train" in worker.slot.roles and worker.device not in self._health.retired
+            if "train" in worker.slot.roles and worker.device not in self.health.retired
         ]
-
-    @property
-    def states(self) -> list[WorkerState]:
-        """The workers as they were at the last look."""
-        with self._lock:
-            return list(self._states)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -196,22 +148,18 @@ class WorkerPool:
 
     def addresses_without(self, device: str) -> list[str]:
         """Workers of other devices that are not retired."""
-        left_out = {device} | self._health.retired
+        left_out = {device} | self.health.retired
         return [worker.address for worker in self.workers if worker.device not in left_out]
 
     def has_any(self, addresses: Collection[str]) -> bool:
         """Whether one of ``addresses`` still works."""
         return any(worker.address in addresses for worker in self.workers)
 
-    def succeeded(self, device: str) -> None:
-        """Work was done on ``device``."""
-        self._health.succeeded(device)
-
     def failed(self, device: str, reason: str) -> None:
         """``device`` failed at work that another one did, or its worker died over it."""
-        if not self._health.failed(device, self._devices()):
+        if not self.health.failed(device, self._devices()):
             return
-        left = len(self._devices() - self._health.retired)
+        left = len(self._devices() - self.health.retired)
         self.say(
             f"{device} is retired: it failed {STRIKES} times in a row, the last time by: {reason}; "
             f"{left} other {'device goes' if left == 1 else 'devices go'} on"
@@ -265,9 +213,8 @@ class WorkerPool:
             _state(worker, silent_s[worker.address], infos[worker.address].get("metrics", {}))
             for worker in workers
         ]
-        self.use = self.use.after(states)
-        with self._lock:
-            self._states = states
+        self.use = self.use.after(list(zip(workers, states, strict=True)))
+        self.states = states
         for worker in workers:
             if silent_s[worker.address] >= self._frozen_after_s:
                 silent_s[worker.address] = 0.0
@@ -284,18 +231,16 @@ class WorkerPool:
             self.say(f"worker {info['name']} is left unused: {reason}")
             return
         worker = PoolWorker(address, from_json(WorkerSlot, told["place"]), told["num_cores"])
-        with self._lock:
-            self._workers[address] = worker
-        if worker.device in self._health.retired:
+        self._workers = self._workers | {address: worker}
+        if worker.device in self.health.retired:
             self._dismiss([worker])
         elif says_so:
             self.say(f"worker {worker.name} is here, on {worker.device}")
 
     def _part(self, worker: PoolWorker) -> None:
         """Say whether a worker that the scheduler lists no more has left or is lost."""
-        with self._lock:
-            del self._workers[worker.address]
-        if worker.device in self._health.retired:
+        self._workers = {a: each for a, each in self._workers.items() if a != worker.address}
+        if worker.device in self.health.retired:
             return
         events = [event for _, event in self.client.get_events(worker.address) or ()]
         removals = [event for event in events if event.get("action") == "remove-worker"]
@@ -345,16 +290,15 @@ def describe_exit(event: Mapping[str, Any]) -> str:
     return f"worker {event['worker']} {how}; another is started, and {_REDONE}"
 
 
-def _state(worker: PoolWorker, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerState:
+def _state(worker: PoolWorker, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerProgress:
     """What Dask measured of the worker's process and, through NVML, of its GPU."""
     # Without a GPU of its own Dask asks the first one of the machine.
     gpu = {} if worker.shares_cores else metrics
     share = gpu.get("gpu_utilization")
-    return WorkerState(
-        name=worker.name, device=worker.device, quiet_s=quiet_s,
+    return WorkerProgress(
+        worker.name, worker.device, doing="", games=0, games_per_s=0.0, quiet_s=quiet_s,
         cores=metrics.get("cpu", 0.0) / _PERCENT, memory_bytes=int(metrics.get("memory", 0)),
         gpu_share=None if share is None else share / _PERCENT,
         gpu_memory_bytes=gpu.get("gpu_memory_used"),
         gpu_memory_total_bytes=gpu.get("gpu-memory-total"),
-        host=worker.host, host_cores=worker.host_cores, is_on_gpu=not worker.shares_cores,
     )

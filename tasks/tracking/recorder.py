@@ -7,10 +7,12 @@ import posixpath
 import re
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunStatus, RunTag
+from mlflow.utils import chunk_list
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 from mlflow.utils.validation import (
     MAX_ENTITY_KEY_LENGTH,
@@ -22,6 +24,7 @@ from mlflow.utils.validation import (
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.configuration.loading import flat_values
 from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.campaign.stages.networks import game_of
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from tasks.tracking import EXPERIMENT
@@ -92,34 +95,28 @@ class CampaignTracker:
         """
         self._uri = tracking_uri
         self._folder = folder
-        self._recorded: set[int] | None = None
         with tracking_errors(tracking_uri):
             self._client = open_store(tracking_uri)
             self._run = self._adopted_run() or self._create_run()
-            self._run_id: str = self._run.info.run_id
-            self._client.update_run(self._run_id, RunStatus.to_string(RunStatus.RUNNING))
+            self.run_id: str = self._run.info.run_id
+            """MLflow's name of the campaign's run."""
+            self._client.update_run(self.run_id, RunStatus.to_string(RunStatus.RUNNING))
             self._log_configuration(configuration or {})
-
-    @property
-    def run_id(self) -> str:
-        """MLflow's name of the campaign's run."""
-        return self._run_id
 
     def link_to_flow_run(self, link: str) -> None:
         """End the run's description with ``link``, Markdown, to the newest flow run in Prefect."""
         with tracking_errors(self._uri):
-            note = self._client.get_run(self._run_id).data.tags.get(MLFLOW_RUN_NOTE, "")
+            note = self._client.get_run(self.run_id).data.tags.get(MLFLOW_RUN_NOTE, "")
             kept = [part for part in note.split("\n\n")
                     if part and not part.startswith(FLOW_RUN_MARK)]
             text = "\n\n".join([*kept, f"{FLOW_RUN_MARK}{link}"])
-            self._client.set_tag(self._run_id, MLFLOW_RUN_NOTE, text)
+            self._client.set_tag(self.run_id, MLFLOW_RUN_NOTE, text)
 
-    def recorded_iterations(self) -> frozenset[int]:
+    @cached_property
+    def recorded_iterations(self) -> set[int]:
         """The iterations whose metrics are in the store, which is asked once."""
-        if self._recorded is None:
-            with tracking_errors(self._uri):
-                self._recorded = self._steps_of(MARKER_METRIC)
-        return frozenset(self._recorded)
+        with tracking_errors(self._uri):
+            return self._steps_of(MARKER_METRIC)
 
     def record_iteration(
         self, iteration: int, metrics: Mapping[str, float],
@@ -144,7 +141,7 @@ class CampaignTracker:
         with tracking_errors(self._uri):
             # The version first: the marker below then vouches for both.
             model_id = None if version is None else self._register(version, weights)
-            if iteration in self.recorded_iterations():
+            if iteration in self.recorded_iterations:
                 return False
             rows = [row for point in steps for row in self._rows(
                 int(point["step"]),
@@ -152,15 +149,14 @@ class CampaignTracker:
             )]
             rows += self._rows(iteration, metrics, model_id)
             rows += self._rows(iteration, {MARKER_METRIC: iteration}, model_id)
-            for start in range(0, len(rows), MAX_METRICS_PER_BATCH):
-                batch = rows[start : start + MAX_METRICS_PER_BATCH]
-                self._client.log_batch(self._run_id, metrics=batch)
-        self._recorded = {*self.recorded_iterations(), iteration}
+            for batch in chunk_list(rows, MAX_METRICS_PER_BATCH):
+                self._client.log_batch(self.run_id, metrics=batch)
+        self.recorded_iterations.add(iteration)
         return True
 
     def _register(self, version: NetworkVersion, weights: Path | None) -> str:
         """The id of the stored model of ``version``."""
-        registry = ModelRegistry(self._client, self._uri, self._run, self._folder)
+        registry = ModelRegistry(self._client, self._uri, self._run, game_of(self._folder))
         weights = weights or self._folder.checkpoint(version.generation) / WEIGHTS
         model_id = registry.add(version, weights)
         if version.window_name is not None:
@@ -207,7 +203,7 @@ class CampaignTracker:
             missing = points.keys() - self._steps_of(marker)
             for step in sorted(missing):
                 rows = self._rows(step, {**points[step], marker: step})
-                self._client.log_batch(self._run_id, metrics=rows)
+                self._client.log_batch(self.run_id, metrics=rows)
         return len(missing)
 
     def promote(self, generation: int) -> None:
@@ -219,7 +215,7 @@ class CampaignTracker:
         """Set tags of the run."""
         with tracking_errors(self._uri):
             self._client.log_batch(
-                self._run_id, tags=[RunTag(name, value) for name, value in tags.items()]
+                self.run_id, tags=[RunTag(name, value) for name, value in tags.items()]
             )
 
     def keep_files(self, folder: Path) -> None:
@@ -230,7 +226,7 @@ class CampaignTracker:
     def close(self, status: str = "FINISHED") -> None:
         """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""
         with tracking_errors(self._uri):
-            self._client.set_terminated(self._run_id, status)
+            self._client.set_terminated(self.run_id, status)
 
     def _adopted_run(self) -> Run | None:
         """The folder's run; it knows from now on where the folder is, and its name."""
@@ -268,7 +264,7 @@ class CampaignTracker:
         return {ORIGIN_TAG: origin.describe(), link: parent}
 
     def _steps_of(self, marker: str) -> set[int]:
-        history = self._client.get_metric_history(self._run_id, marker)
+        history = self._client.get_metric_history(self.run_id, marker)
         return {metric.step for metric in history}
 
     def _log_dataset(
@@ -280,16 +276,15 @@ class CampaignTracker:
             profile=json.dumps(profile),
         )
         tag = InputTag(MLFLOW_DATASET_CONTEXT, context)
-        self._client.log_inputs(self._run_id, [DatasetInput(dataset, [tag])])
+        self._client.log_inputs(self.run_id, [DatasetInput(dataset, [tag])])
 
     def _log_configuration(self, configuration: Mapping[str, Any]) -> None:
         params = [
             Param(name, _param_text(value)) for name, value in flat_values(configuration).items()
             if name not in self._run.data.params
         ]
-        for start in range(0, len(params), MAX_PARAMS_TAGS_PER_BATCH):
-            batch = params[start : start + MAX_PARAMS_TAGS_PER_BATCH]
-            self._client.log_batch(self._run_id, params=batch)
+        for batch in chunk_list(params, MAX_PARAMS_TAGS_PER_BATCH):
+            self._client.log_batch(self.run_id, params=batch)
 
     def _rows(
         self, step: int, metrics: Mapping[str, float], model_id: str | None = None
@@ -301,7 +296,7 @@ class CampaignTracker:
             )
         now_ms = int(time.time() * 1000)
         return [
-            Metric(legal_name(name), value, now_ms, step, model_id=model_id, run_id=self._run_id)
+            Metric(legal_name(name), value, now_ms, step, model_id=model_id, run_id=self.run_id)
             for name, value in finite.items()
         ]
 

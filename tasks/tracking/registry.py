@@ -1,6 +1,7 @@
 """Checkpoints as versions of a registered model, callable with a position and free of pickle."""
 
 import tempfile
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -17,10 +18,9 @@ from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, ParamSpec, Schema
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
-from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_text
-from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.receipts import VERDICT_WORDS
+from chess_snn.games import Game
 from tasks.tracking import CANDIDATE, artifact_folder, model_name
 from tasks.tracking.campaign_run import find_version
 from tasks.tracking.store import store_files
@@ -51,18 +51,19 @@ SIGNATURE = ModelSignature(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class ModelRegistry:
-    """The versions one campaign has of the registered model."""
+    """The versions of a registered model that one run has made."""
 
-    def __init__(
-        self, client: MlflowClient, tracking_uri: str, run: Run, folder: CampaignFolder
-    ) -> None:
-        """The versions of the models that ``run`` made, the run of the campaign in ``folder``."""
-        self._client = client
-        self._uri = tracking_uri
-        self._run = run
-        self._game = game_of(folder)
-        self._name = model_name(self._game.spec.name)
+    client: MlflowClient
+    tracking_uri: str
+    run: Run
+    game: Game
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return model_name(self.game.spec.name)
 
     def add(self, version: NetworkVersion, weights: Path) -> str:
         """Register a checkpoint once, let the candidate be it, and return its MLflow model id.
@@ -70,59 +71,53 @@ class ModelRegistry:
         An older checkpoint does not take the alias from a newer one. The file ``weights`` is copied
         into the store.
         """
-        registered = find_version(self._client, self._run.info.run_id, version.generation)
+        registered = find_version(self.client, self.run.info.run_id, version.generation)
         if registered is None:
             registered = self._create(version, weights)
-        aliases = self._client.get_registered_model(self._name).aliases
+        aliases = self.client.get_registered_model(self.name).aliases
         if int(aliases.get(CANDIDATE, 0)) < int(registered.version):
-            self._client.set_registered_model_alias(self._name, CANDIDATE, registered.version)
+            self.client.set_registered_model_alias(self.name, CANDIDATE, registered.version)
         return model_id_of(registered)
 
     def _create(self, version: NetworkVersion, weights: Path) -> ModelVersion:
         try:
-            self._client.create_registered_model(
-                self._name,
-                description=f"Spiking {self._game.spec.name} networks; give a position as text "
+            self.client.create_registered_model(
+                self.name,
+                description=f"Spiking {self.game.spec.name} networks; give a position as text "
                             "(chess: a FEN), get a move.",
             )
         except MlflowException as error:
             if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
                 raise
         stored = self._store_model(version, weights)
-        return self._client.create_model_version(
-            self._name, source=self._source(stored), run_id=self._run.info.run_id,
-            model_id=stored.model_id, tags=_tags(version),
+        # MLflow resolves relative places by a server only, and looks a "models:/" address up in its
+        # process-wide store, not in this client's.
+        files = artifact_folder(self.tracking_uri, stored.artifact_location)
+        return self.client.create_model_version(
+            self.name, source=stored.artifact_location if files is None else files.as_uri(),
+            run_id=self.run.info.run_id, model_id=stored.model_id, tags=_tags(version),
             description=model_card(version)[:MOST_DESCRIPTION],
         )
 
-    def _source(self, stored: LoggedModel) -> str:
-        """Where the model's files are: MLflow resolves relative places by a server only.
-
-        Not a "models:/" address, which MLflow looks up in its process-wide store, not in this
-        client's.
-        """
-        folder = artifact_folder(self._uri, stored.artifact_location)
-        return stored.artifact_location if folder is None else folder.as_uri()
-
     def _store_model(self, version: NetworkVersion, weights: Path) -> LoggedModel:
         """Copy the weights and the code that serves them into the store."""
-        run_id = self._run.info.run_id
-        logged = self._client.create_logged_model(
-            self._run.info.experiment_id, name=f"gen-{version.generation:06d}",
-            source_run_id=run_id, tags=_tags(version), model_type=self._game.spec.name,
+        run_id = self.run.info.run_id
+        logged = self.client.create_logged_model(
+            self.run.info.experiment_id, name=f"gen-{version.generation:06d}",
+            source_run_id=run_id, tags=_tags(version), model_type=self.game.spec.name,
             params=_params(version),
         )
-        start = self._game.initial_states(np.zeros(1, np.uint64))[0]
+        start = self.game.initial_states(np.zeros(1, np.uint64))[0]
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            save_model(folder, weights, self._game.format_state(start), Model(
+            save_model(folder, weights, self.game.format_state(start), Model(
                 artifact_path=logged.artifact_location, model_uuid=logged.model_id,
                 run_id=run_id, model_id=logged.model_id,
             ))
-            if not store_files(self._uri, logged.artifact_location, folder):
-                self._client.log_model_artifacts(logged.model_id, str(folder))
-        self._client.finalize_logged_model(logged.model_id, "READY")
-        self._client.log_outputs(
+            if not store_files(self.tracking_uri, logged.artifact_location, folder):
+                self.client.log_model_artifacts(logged.model_id, str(folder))
+        self.client.finalize_logged_model(logged.model_id, "READY")
+        self.client.log_outputs(
             run_id, [LoggedModelOutput(logged.model_id, step=version.generation)]
         )
         return logged
@@ -181,11 +176,7 @@ def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
         signature=SIGNATURE,
         input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.
-        pip_requirements=[f"{name}=={_public_version(name)}" for name in SERVED_WITH],
+        # Without the build's label: no index has ``2.13.0+cpu``.
+        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in SERVED_WITH],
         mlflow_model=model,
     )
-
-
-def _public_version(package: str) -> str:
-    """The installed version, without the build's label: no index has ``2.13.0+cpu``."""
-    return version(package).partition("+")[0]

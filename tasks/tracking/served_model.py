@@ -69,7 +69,8 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
                 f"{simulations}, {temperature} and {seed}"
             )
         fens = list(_fens(model_input))
-        answers: list[Answer] = [_answer(fen) for fen in fens]
+        absent = dict.fromkeys(("best_move", "wdl_stm", "value_stm", "policy", "error"))
+        answers: list[Answer] = [{"fen": fen, **absent} for fen in fens]
         playable = {}
         for row, fen in enumerate(fens):
             try:
@@ -121,41 +122,28 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
             batch, np.arange(num_rows, dtype=np.uint64) + np.uint64(seed),
             np.zeros(num_rows, np.int32), np.full(num_rows, temperature, np.float32),
         )
-        return [
-            self._ongoing(
-                batch.state[row],
-                batch.legal_actions[row, :count],
+        answers: list[Answer] = []
+        for row, count in enumerate(batch.num_legal):
+            state, legal = batch.state[row], batch.legal_actions[row, :count]
+            policy = (
                 result.policy_targets[row, :count] if simulations
-                else _softmax(evaluation.legal_logits[row, :count]),
-                int(result.actions[row]),
-                evaluation.wdl_stm[row] if self._game.spec.value_kind is ValueKind.WDL else None,
-                float(result.values_stm[row]),
+                else _softmax(evaluation.legal_logits[row, :count])
             )
-            for row, count in enumerate(batch.num_legal)
-        ]
-
-    def _ongoing(
-        self, state: UInt64Array, actions: np.ndarray, policy: Float32Array, action: int,
-        wdl_stm: Float32Array | None, value_stm: float,
-    ) -> Answer:
-        moves = [self._game.format_action(state, int(legal)) for legal in actions]
-        return {
-            "best_move": self._game.format_action(state, action),
-            "wdl_stm": None if wdl_stm is None else wdl_stm.astype(np.float64).tolist(),
-            "value_stm": value_stm,
-            "policy": dict(zip(moves, policy.astype(np.float64).tolist(), strict=True)),
-        }
+            moves = [self._game.format_action(state, int(action)) for action in legal]
+            answers.append({
+                "best_move": self._game.format_action(state, int(result.actions[row])),
+                "wdl_stm": evaluation.wdl_stm[row].astype(np.float64).tolist()
+                if self._game.spec.value_kind is ValueKind.WDL else None,
+                "value_stm": float(result.values_stm[row]),
+                "policy": dict(zip(moves, policy.astype(np.float64).tolist(), strict=True)),
+            })
+        return answers
 
 
 def _fens(model_input: pd.DataFrame) -> Iterable[str]:
     """The column ``fen``; a mapping ``{"fen": [...]}`` arrives as one cell that holds the list."""
     for cell in model_input["fen"]:
         yield from map(str, cell) if isinstance(cell, list | np.ndarray) else [str(cell)]
-
-
-def _answer(fen: str) -> Answer:
-    absent = dict.fromkeys(("best_move", "wdl_stm", "value_stm", "policy", "error"))
-    return {"fen": fen, **absent}
 
 
 def _softmax(logits: Float32Array) -> Float32Array:

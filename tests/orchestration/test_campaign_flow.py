@@ -29,7 +29,7 @@ from chess_snn import __version__ as chess_snn_version  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
-from flows.prefect_pages import artifact_key  # noqa: E402
+from flows.listeners import artifact_key  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.run_state import WAITING  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402

@@ -7,9 +7,10 @@ from distributed.diagnostics import nvml
 from distributed.system_monitor import SystemMonitor
 
 from chess_snn.campaign.machine.slots import WorkerSlot
+from chess_snn.campaign.viewing.events import WorkerProgress
 from chess_snn.devices import Device, processor
-from tasks.cluster.devices import STRIKES, DeviceHealth, UseTotals, WorkerState
-from tasks.cluster.worker_pool import PoolWorker, _state
+from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
+from tasks.cluster.worker_pool import _state
 from tasks.progress import WorkerBoard
 from tasks.train_together import choose_machines
 
@@ -18,14 +19,26 @@ pytest.importorskip("distributed")
 
 
 GIB = 1 << 30
-ON_GPU = WorkerState(
-    "a/gpu0-0", "GPU 0 of a", 0.1, cores=1.0, memory_bytes=GIB, gpu_share=0.9,
-    gpu_memory_bytes=20 * GIB, gpu_memory_total_bytes=80 * GIB, host="a", host_cores=64,
-    is_on_gpu=True,
-)
-ON_CPU = WorkerState(
-    "b/cpu-0", "the processor of b", 0.1, cores=3.0, memory_bytes=GIB, host="b", host_cores=8
-)
+
+
+def on_gpu(number=0, index=0, **changes):
+    """A worker on a GPU of machine a, and what it is doing."""
+    device = Device("cuda", index, str(index), "H200", 80 * GIB)
+    slot = WorkerSlot(number, "a", device, (), 1, GIB, ("play", "train"), ())
+    state = WorkerProgress(
+        slot.name, slot.site, "", 0, 0.0, 0.1, cores=1.0, memory_bytes=GIB, gpu_share=0.9,
+        gpu_memory_bytes=20 * GIB, gpu_memory_total_bytes=80 * GIB,
+    )
+    return PoolWorker("tcp://a:1", slot, host_cores=64), replace(state, **changes)
+
+
+def on_cpu(number=0, **changes):
+    """A worker on the processor of machine b."""
+    slot = WorkerSlot(number, "b", processor(), (), 1, GIB, ("play", "train"), ())
+    state = WorkerProgress(
+        slot.name, slot.site, "", 0, 0.0, 0.1, cores=3.0, memory_bytes=GIB, gpu_share=None
+    )
+    return PoolWorker("tcp://b:1", slot, host_cores=8), replace(state, **changes)
 
 
 def use_of(*looks):
@@ -37,30 +50,28 @@ def use_of(*looks):
 
 def test_workers_of_one_gpu_see_the_same_and_count_once():
     use = use_of([
-        ON_GPU, replace(ON_GPU, name="a/gpu0-1"),
-        replace(ON_GPU, name="a/gpu1-2", device="GPU 1 of a", gpu_share=0.5,
-                gpu_memory_bytes=10 * GIB),
-        ON_CPU,  # beside GPUs, processors are not counted
+        on_gpu(), on_gpu(1), on_gpu(2, 1, gpu_share=0.5, gpu_memory_bytes=10 * GIB),
+        on_cpu(),  # beside GPUs, processors are not counted
     ])
     assert (use.count, use.utilisation, use.memory_gib) == (2, pytest.approx(0.7), 15)
 
 
 def test_workers_of_one_processor_are_added_up():
-    use = use_of([ON_CPU, replace(ON_CPU, name="b/cpu-1", cores=1.0, memory_bytes=3 * GIB)])
+    use = use_of([on_cpu(), on_cpu(1, cores=1.0, memory_bytes=3 * GIB)])
     assert (use.count, use.utilisation, use.memory_gib) == (1, 0.5, 4)
-    assert use_of([replace(ON_CPU, cores=9.5)]).utilisation == 1.0
+    assert use_of([on_cpu(cores=9.5)]).utilisation == 1.0
 
 
 def test_means_are_of_the_time_between():
-    before = totals = UseTotals().after([replace(ON_CPU, cores=0.0)])
+    before = totals = UseTotals().after([on_cpu(cores=0.0)])
     assert before.until(totals) is None, "nobody looked"
     for cores in (2.0, 4.0):
-        totals = totals.after([replace(ON_CPU, cores=cores)])
+        totals = totals.after([on_cpu(cores=cores)])
     assert before.until(totals).utilisation == pytest.approx(3 / 8)
 
 
 def test_a_gpu_that_does_not_tell_is_not_idle():
-    assert use_of([replace(ON_GPU, gpu_share=None, gpu_memory_bytes=None)]) is None
+    assert use_of([on_gpu(gpu_share=None, gpu_memory_bytes=None)]) is None
 
 
 def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
@@ -72,18 +83,13 @@ def test_dasks_names_of_a_gpus_figures_are_known_bug(monkeypatch):
     )
     monitor = SystemMonitor()
     monitor.update()
-    slot = WorkerSlot(
-        0, "a", Device("cuda", 0, "0", "H200", 80 * GIB), (), 1, GIB, ("play", "train"), ()
-    )
-    worker = PoolWorker("tcp://a:1", slot, host_cores=64)
+    worker, _ = on_gpu()
     state = _state(worker, 0.1, monitor.recent())
     assert (state.gpu_share, state.gpu_memory_bytes, state.gpu_memory_total_bytes) == (
         0.9, 20 * GIB, 80 * GIB
     )
     # One that runs beside the GPUs would be told the first one's figures.
-    beside = _state(
-        replace(worker, slot=replace(slot, device=processor())), 0.1, monitor.recent()
-    )
+    beside = _state(on_cpu()[0], 0.1, monitor.recent())
     assert (beside.gpu_share, beside.gpu_memory_bytes) == (None, None)
 
 
@@ -146,7 +152,7 @@ def event(done, worker="a/cpu-0", part="shard 0", stage="self-play", total=100):
 
 
 def state(name="a/cpu-0", quiet_s=0.4):
-    return WorkerState(name, "the processor of a", quiet_s, 0.98, 1 << 29, None)
+    return WorkerProgress(name, "the processor of a", "", 0, 0.0, quiet_s, 0.98, 1 << 29, None)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def frozen(log: SilenceLog, after_s: float) -> set[str]:
 
 
 def test_a_worker_is_frozen_once_it_was_silent_for_long_enough() -> None:
-    log = SilenceLog(look_every_s=1.0)
+    log = SilenceLog()
     for second in range(31):
         log.look({"well": float(second), "ill": 5.0}, now_s=100.0 + second)
     assert frozen(log, after_s=30.0) == {"ill"}
@@ -39,7 +39,7 @@ def test_a_worker_is_frozen_once_it_was_silent_for_long_enough() -> None:
 @pytest.mark.fault(19)
 @pytest.mark.parametrize("jump_s", [3600.0, -3600.0])
 def test_a_jump_of_the_clock_that_workers_are_seen_by_freezes_nobody(jump_s: float) -> None:
-    log = SilenceLog(look_every_s=1.0)
+    log = SilenceLog()
     for second in range(60):
         seen = 100.0 + second + (jump_s if second >= 30 else 0.0)
         log.look({"a": seen, "b": seen}, now_s=float(second))
@@ -49,7 +49,7 @@ def test_a_jump_of_the_clock_that_workers_are_seen_by_freezes_nobody(jump_s: flo
 @pytest.mark.fault(19)
 def test_a_look_after_a_long_pause_freezes_nobody() -> None:
     """As after the sleep of a laptop, or a campaign that was stopped and continued."""
-    log = SilenceLog(look_every_s=1.0)
+    log = SilenceLog()
     log.look({"a": 1.0}, now_s=0.0)
     log.look({"a": 1.0}, now_s=1.0)
     log.look({"a": 1.0}, now_s=5000.0)
@@ -57,7 +57,7 @@ def test_a_look_after_a_long_pause_freezes_nobody() -> None:
 
 
 def test_a_sign_of_life_and_a_new_process_begin_anew() -> None:
-    log = SilenceLog(look_every_s=1.0)
+    log = SilenceLog()
     for second in range(8):
         log.look({"a": 1.0}, now_s=float(second))
     assert frozen(log, after_s=5.0) == {"a"}

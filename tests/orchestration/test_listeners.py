@@ -19,9 +19,10 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from flows.listeners import log_file, log_lines
-from flows.prefect_pages import (
+from flows.listeners import (
     artifact_key,
+    log_file,
+    log_lines,
     progress_artifact,
     table_rows,
     worker_shares,

@@ -13,8 +13,8 @@ from small_campaigns import finish, make_campaign  # noqa: E402
 
 from chess_snn.campaign import read_receipt  # noqa: E402
 from chess_snn.campaign.store.plans import CampaignClock  # noqa: E402
-from flows.context import CampaignRun, Handoff  # noqa: E402
-from flows.iteration import _run_iteration  # noqa: E402
+from flows.context import CampaignRun  # noqa: E402
+from flows.iteration import Handoff, _run_iteration  # noqa: E402
 
 
 class Idle:
@@ -31,7 +31,7 @@ def test_closing_a_gap_leaves_later_receipts_as_they_are_bug(tmp_path: Path) -> 
         finish(folder, iteration)
     folder.receipt(0).unlink()
     before = folder.receipt(1).read_bytes()
-    run = CampaignRun(folder, Idle(), Idle(), "", CampaignClock(0.0), Idle())
+    run = CampaignRun(folder, Idle(), Idle(), CampaignClock(0.0))
     handoff = Handoff(read_receipt(folder, 1).plan, predecessor=Future())
     assert _run_iteration(run, handoff) == read_receipt(folder, 1)
     assert handoff.trained.done(), "the next iteration may begin"

@@ -60,7 +60,7 @@ def test_stages_on_workers_without_the_folder_are_committed_here(make):
     compute.start()
     with campaign_workers(folder, lambda text: None) as pool:
         give_access(pool.client, folder, pool.addresses)
-        calls = [(remote.play_shard, directory, 0, shard, 1) for shard in range(3)]
+        calls = [(remote.play_shard, directory, 0, shard) for shard in range(3)]
         first = compute.run_on_device(*calls[1])
         committed = folder.shard(0, 1).stat()
         facts = compute.run_all_on_devices(calls)
@@ -88,7 +88,7 @@ def test_workers_that_should_see_the_folder_and_do_not_are_named(make, tmp_path)
         with pytest.raises(ClusterError, match="tls://"):
             check_seen(pool.client, folder, pool.addresses)
         with pytest.raises(FileNotFoundError, match="does not see the campaign"):
-            pool.client.submit(remote.play_shard, str(folder.path), 0, 0, 1).result()
+            pool.client.submit(remote.play_shard, str(folder.path), 0, 0).result()
         other = CampaignFolder.create(folder.path.parent / "other", folder.config)
         (other.path / "campaign.toml").rename(folder.path / "campaign.toml")
         with pytest.raises(ClusterError):
@@ -117,7 +117,7 @@ def test_the_scheduler_keeps_files_that_were_asked_for_last():
 @pytest.mark.slow
 def test_a_damaged_input_is_named_and_one_that_the_scheduler_lost_is_sent_again(make):
     folder = make("c", "cluster.shared_storage=false")
-    call = (remote.play_shard, str(folder.path), 0, 0, 1)
+    call = (remote.play_shard, str(folder.path), 0, 0)
     compute.start()
     with campaign_workers(folder, lambda text: None) as pool:
         give_access(pool.client, folder, pool.addresses)

@@ -27,7 +27,6 @@ from chess_snn.errors import (  # noqa: E402
 )
 from flows import campaign as campaign_flow  # noqa: E402
 from tasks import compute, remote, stages  # noqa: E402
-from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
     TRAINER,
@@ -131,7 +130,7 @@ def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFol
 
 
 def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
-    folder: CampaignFolder, client: Client, monkeypatch: pytest.MonkeyPatch
+    folder: CampaignFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
 
@@ -143,10 +142,9 @@ def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
 
     monkeypatch.setattr(campaign_flow, "run_on_device", first_rank_dies)
     told: list[str] = []
-    pool = WorkerPool(client, told.append, threads_each=1, num_cores=2)
     board = ProgressBoard([])
     monkeypatch.setattr(board, "message", told.append)
-    rebuilder = campaign_flow.rebuilder_of(folder, pool, board)
+    rebuilder = campaign_flow.rebuilder_of(folder, board)
     assert rebuilder.make(folder, Stored(CHECKPOINT, (1,))) == TRAINER
     assert made == [remote.train_generation] * 2
     assert told == ["rank 1 (process 7) was killed by SIGKILL; it is tried again, at most 2 times"]
@@ -183,5 +181,5 @@ def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
     monkeypatch.setattr(stages, "default_client", lambda: SimpleNamespace(log_event=None))
     monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
     with rebuilds_by(again):
-        assert stages.train_first(str(folder.path), 1).result == {"done": True}
+        assert stages.train_first(folder).result == {"done": True}
     assert met == [error]

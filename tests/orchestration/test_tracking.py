@@ -130,7 +130,7 @@ def test_an_iteration_is_recorded_once(uri):
     assert not tracker.record_iteration(0, {"train/loss": 9.0})
     resumed = CampaignTracker(uri, campaign())
     assert resumed.run_id == tracker.run_id
-    assert resumed.recorded_iterations() == {0, 1}
+    assert resumed.recorded_iterations == {0, 1}
     assert not resumed.record_iteration(1, {"train/loss": 3.0})
     assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.0)]
     assert history(uri, tracker.run_id, "self_play/draw_rate") == [(0, 0.5)]
@@ -167,7 +167,7 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
     assert keep_artifacts_fails(uri, copy), "the original's run is not the copy's"
     copied = CampaignTracker(uri, copy)
     assert copied.run_id != original.run_id
-    assert copied.recorded_iterations() == frozenset()
+    assert copied.recorded_iterations == set()
     assert client(uri).get_run(copied.run_id).data.tags["chess_snn.copy_of"] == original.run_id
     copied.record_iteration(0, METRICS, made_version(0), weights)
     copied.promote(0)
@@ -288,7 +288,7 @@ def test_two_campaigns_have_two_runs(uri):
     one, two = CampaignTracker(uri, campaign()), CampaignTracker(uri, campaign("77aa", "other"))
     assert one.run_id != two.run_id
     one.record_iteration(0, METRICS)
-    assert two.recorded_iterations() == frozenset()
+    assert two.recorded_iterations == set()
 
 
 @pytest.mark.parametrize(
@@ -298,25 +298,25 @@ def test_two_campaigns_have_two_runs(uri):
 def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(
     uri, folder, error, status
 ):
-    run_id = open_tracker(folder, uri).run_id
+    run_id = open_tracker(folder).run_id
     with (
         nullcontext() if error is None else pytest.raises(error),
-        tracked_run(folder, uri, pytest.fail),
+        tracked_run(folder, pytest.fail),
     ):
         assert client(uri).get_run(run_id).info.status == "RUNNING"
         if error is not None:
             raise error
     assert client(uri).get_run(run_id).info.status == status
-    with tracked_run(folder, uri, pytest.fail):
+    with tracked_run(folder, pytest.fail):
         assert client(uri).get_run(run_id).info.status == "RUNNING"
     assert client(uri).get_run(run_id).data.params["net.size"] == "tiny"
 
 
 def test_the_description_ends_with_the_newest_flow_run_and_keeps_what_it_had(uri, folder):
-    tracker = open_tracker(folder, uri)
+    tracker = open_tracker(folder)
     client(uri).set_tag(tracker.run_id, "mlflow.note.content", "A copy.")
     for number in (1, 2):
-        with tracked_run(folder, uri, pytest.fail, f"[run](http://prefect/{number})"):
+        with tracked_run(folder, pytest.fail, f"[run](http://prefect/{number})"):
             pass
     note = client(uri).get_run(tracker.run_id).data.tags["mlflow.note.content"]
     assert note == "A copy.\n\nPrefect: [run](http://prefect/2)"
@@ -505,13 +505,13 @@ def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, mon
     database.write_bytes(b"not a database" * 100)
     warnings, ran = [], []
     uri = tracking_uri()
-    with tracked_run(folder, uri, warnings.append):
+    with tracked_run(folder, warnings.append):
         ran.append(True)
     assert ran
     assert len(warnings) == 2
     assert all("mlflow.db failed: file is not a database" in text for text in warnings)
     database.unlink()
-    tracker = open_tracker(folder, uri)
+    tracker = open_tracker(folder)
     assert tracker.record_iteration(0, METRICS)
     assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25)]
 
@@ -532,7 +532,7 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
     assert time.monotonic() - begun < 20
     with mlflow_server(tmp_path, port, store=store):
         assert tracker.record_iteration(1, METRICS, made_version(1), weights)
-        assert tracker.recorded_iterations() == {0, 1}
+        assert tracker.recorded_iterations == {0, 1}
         assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]
         assert len(client(uri).search_model_versions(f"name = '{MODEL_NAME}'")) == 2
         stored = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source

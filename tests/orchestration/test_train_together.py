@@ -69,7 +69,7 @@ class Scene:
         self.pool = WorkerPool(self.client, self.lines.append)
 
     def pid_of(self, host: str) -> int:
-        (address,) = [m.address for m in self.pool.workers if m.host == host]
+        (address,) = [m.address for m in self.pool.workers if m.slot.host == host]
         return self.client.run(os.getpid, workers=[address])[address]
 
     def wait_for(self, what: str, condition) -> None:
@@ -152,7 +152,7 @@ def train_done(folder: CampaignFolder, scene: Scene, machines: int = 2) -> remot
     directory = str(folder.path)
     return train_together.train_together(
         replace(folder.config, cluster=cluster), scene.pool, 1,
-        (remote.train_generation, directory, 0, 1, None),
+        (remote.train_generation, directory, 0, None),
     )
 
 
@@ -199,7 +199,7 @@ def test_two_machines_learn_from_given_games_what_one_process_does(scene, tmp_pa
     folder = CampaignFolder.create(tmp_path / "c", config)
     directory = str(folder.path)
     done = train_together.train_together(
-        config, scene.pool, 0, (remote.train_first_generation, directory, 1, None),
+        config, scene.pool, 0, (remote.train_first_generation, directory, None),
     )
     assert done.result == supervised_facts(folder)
     assert scene.lines == []
@@ -218,7 +218,7 @@ def test_where_fewer_machines_are_there_those_train_and_that_is_said(played, sce
         "generation 1 is to be trained on 3 machines, and 2 can: box-b, box-c"
     ]
     folder.checkpoint(1).rename(folder.path / "by-two")
-    (leaving,) = [member for member in scene.pool.workers if member.host == "box-b"]
+    (leaving,) = [member for member in scene.pool.workers if member.slot.host == "box-b"]
     scene.client.retire_workers([leaving.address])
     scene.wait_for("it to leave", lambda: len(scene.pool.workers) == 1)
     assert train(folder, scene).metrics["ranks"] == 1
