@@ -117,7 +117,7 @@ def test_a_device_that_fails_at_once_is_retired_and_the_rest_goes_on(scene):
     assert "uncorrectable ECC error" in line
     assert line.endswith("1 other device goes on")
     assert set(compute.run_all_on_devices(calls(own_device, count=10))) == {1}
-    assert scene.devices() == [1]
+    scene.wait_for_devices(1)
 
 
 def test_a_device_whose_workers_die_is_retired(scene):
