@@ -21,6 +21,7 @@ from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models
 from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
+from chess_snn.cli.cost import cost_command
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.cli.orchestration import ask_mlflow
 from chess_snn.cli.players import find_model
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 
 app.command("compare")(compare_models)
+app.command("cost")(cost_command)
 Version = Annotated[
     str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.")
 ]

@@ -5,19 +5,21 @@
 """
 
 from chess_snn.nets.config import SIZES, Activation, NetConfig, Size, net_config
+from chess_snn.nets.counts import (
+    LayerSpikes,
+    SpikeCounts,
+    WorkCounts,
+    count_spikes,
+    count_work,
+    footprint,
+)
 from chess_snn.nets.cpu_evaluator import CpuEvaluator, keep_freed_memory
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
-from chess_snn.nets.operations import (
-    LayerSpikes,
-    Operations,
-    SpikeCounts,
-    count_operations,
-    count_spikes,
-)
+from chess_snn.nets.operations import Operations, count_operations
 from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.values import read_value, value_target
 from chess_snn.nets.weights import (
@@ -47,10 +49,13 @@ __all__ = [
     "Precision",
     "Size",
     "SpikeCounts",
+    "WorkCounts",
     "build_network",
     "count_operations",
     "count_spikes",
+    "count_work",
     "expand_planes",
+    "footprint",
     "freeze",
     "keep_freed_memory",
     "load_network",

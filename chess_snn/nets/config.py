@@ -64,6 +64,11 @@ class NetConfig:
         """Of one neuron in one tick."""
         return self.levels if self.activation == "ilif" else 1
 
+    @property
+    def virtual_ticks(self) -> int:
+        """Ticks in which binary neurons fire the same spikes; 1 in the baseline."""
+        return self.ticks * self.most_spikes
+
     def with_activation(self, activation: Activation) -> "NetConfig":
         """The same parameters with other neurons; those of one tick get one."""
         ticks = self.ticks if activation == "lif" else 1

@@ -1,5 +1,6 @@
 """Many concurrent games on one device, recorded for training."""
 
+from chess_snn.self_play.asked import AskedPositions, asked_positions
 from chess_snn.self_play.player import play_games
 from chess_snn.self_play.resignation import calibrate_threshold
 from chess_snn.self_play.settings import SelfPlaySettings
@@ -8,8 +9,10 @@ from chess_snn.self_play.statistics import PLY_LIMIT, RESIGNED, SelfPlayStatisti
 __all__ = [
     "PLY_LIMIT",
     "RESIGNED",
+    "AskedPositions",
     "SelfPlaySettings",
     "SelfPlayStatistics",
+    "asked_positions",
     "calibrate_threshold",
     "combine",
     "play_games",

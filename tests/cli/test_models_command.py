@@ -282,3 +282,31 @@ def test_a_campaign_and_its_copy_are_even(tmp_path):
         assert row["likelihood_of_superiority"] == pytest.approx(0.5)
     svg = ElementTree.parse(tmp_path / "curves.svg")
     assert len(svg.findall(".//{http://www.w3.org/2000/svg}polyline")) == 6
+
+
+@pytest.mark.parametrize("game", ["chess", "2048"])
+def test_what_a_network_costs(chess_snn, tmp_path, game):
+    made.make_weights(tmp_path / "net.safetensors", game=game)
+    done = chess_snn(
+        "models", "cost", "net.safetensors", "--positions", 5, "--simulations", 2, "--games", 1,
+        "--json-file", "cost.json",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    body = json.loads((tmp_path / "cost.json").read_text())
+    assert (body["game"], body["positions"], body["games"]) == (game, 5, 1)
+    evaluations = body["evaluations"]
+    assert 1 < evaluations["move"] <= 3
+    assert evaluations["game"] == pytest.approx(evaluations["move"] * body["moves_per_game"])
+    for count, number in body["counts"]["position"].items():
+        layers = sum(layer.get(count, 0) for layer in body["layers"])
+        assert layers == pytest.approx(number)
+        assert body["counts"]["game"][count] == pytest.approx(number * evaluations["game"])
+    assert list(body["energy"]) == ["convention", "fair"]
+    for model in body["energy"].values():
+        assert "model, not measured" in model["model"]
+        assert model["model"][1:] in done.stdout, "with the models' names"
+        for each in model["of"].values():
+            assert each["position_pj"] == pytest.approx(sum(each["terms_pj"].values()))
+            assert each["move_pj"] == pytest.approx(each["position_pj"] * evaluations["move"])
+    assert max(map(len, done.stdout.splitlines()[4:])) <= 80
+    assert all(f"  {layer['name']} " in done.stdout for layer in body["layers"])

@@ -1,0 +1,229 @@
+"""``chess-snn models cost``: operations, memory and energy of a network as its search asks it."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import numpy as np
+import torch
+import typer
+
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.cli.console import console, print_message, print_rows, table_of, work_bar
+from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SeedOption, SimulationsOption
+from chess_snn.cli.players import SHIPPED_CHESS, find_model
+from chess_snn.data import write_json
+from chess_snn.evaluation import default_max_plies
+from chess_snn.games import get_game
+from chess_snn.games.base import Game
+from chess_snn.nets import (
+    Network,
+    WorkCounts,
+    count_work,
+    expand_planes,
+    footprint,
+    make_evaluator,
+)
+from chess_snn.nets.energy import CONVENTION, FAIR, Estimate, estimate_energy
+from chess_snn.self_play import AskedPositions, asked_positions
+from chess_snn.types import Json
+
+_COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
+_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"),
+                    (1e-9, "n"), (1e-12, "p"))
+_JOULES: Final = 1e-12
+"""In a picojoule."""
+
+Columns = dict[str, Callable[[Json], str]]
+
+
+def cost_command(
+    model: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")] = SHIPPED_CHESS,
+    positions: Annotated[
+        int, typer.Option(min=1, max=100_000, help="To count on, drawn from those asked about.")
+    ] = 256,
+    simulations: SimulationsOption = 64,
+    games: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Against itself, from random openings.")
+    ] = 4,
+    seed: SeedOption = 0,
+    device: NetworkDeviceOption = "cpu",
+    json_file: JsonFile = None,
+) -> None:
+    """Count what a network does for a position, a move and a game, and model its energy.
+
+    It plays games against itself, and the search's evaluations are counted. On a sample of their
+    positions, accumulates, multiply-accumulates and membrane updates are counted as NeuroBench
+    counts them, in float32 and with integer spikes as binary ones. Energy comes from two models,
+    which no chip has confirmed: the 45 nm convention, and a fair one that prices memory and has a
+    baseline of as many bits; see docs/models.md.
+
+    chess-snn models cost campaigns/cpu-001@champion --simulations 200
+    """
+    chosen = find_model(model)
+    game = get_game(chosen.game)
+    network = chosen.load(game)
+    asked = _play(game, chosen, network, simulations, games, positions, seed, device)
+    words_BP = torch.from_numpy(asked.planes.view(np.int64))
+    work = count_work(network, expand_planes(words_BP, game.spec.board_shape, torch.float32))
+    estimates = estimate_energy(game.spec, network.config, work)
+    body = {
+        "model": chosen.label, "game": game.spec.name, "simulations": simulations, "seed": seed,
+    } | _facts(network, asked, work, estimates)
+    _print(body)
+    if json_file is not None:
+        write_json(json_file, body)
+
+
+def _play(
+    game: Game, chosen: Model, network: Network, simulations: int, games: int, positions: int,
+    seed: int, device: str,
+) -> AskedPositions:
+    with (
+        make_evaluator(network, device=device, precision=chosen.precision) as evaluator,
+        work_bar("playing", "games over") as on_progress,
+    ):
+        return asked_positions(
+            game, evaluator, chosen.search, simulations=simulations, num_games=games,
+            num_positions=positions, max_plies=default_max_plies(game.spec), seed=seed,
+            on_progress=lambda finished, _: on_progress(finished, games),
+        )
+
+
+def _facts(
+    network: Network, asked: AskedPositions, work: WorkCounts, estimates: list[Estimate]
+) -> Json:
+    """Everything that was found; counts and pJ are means of a position, a move or a game."""
+    config = network.config
+    times = {
+        "position": 1.0, "move": asked.evaluations_per_move,
+        "game": asked.evaluations_per_move * asked.moves_per_game,
+    }
+    totals = {count: work.total(count) / work.num_positions for count in _COUNTS}
+    return {
+        "activation": config.activation, "ticks": config.ticks,
+        "virtual_ticks": config.virtual_ticks,
+        "positions": work.num_positions, "games": asked.games, "evaluations": times,
+        "moves_per_game": asked.moves_per_game,
+        "activation_sparsity": work.activation_sparsity,
+        "connection_sparsity": work.connection_sparsity, "footprint_bytes": footprint(network),
+        "counts": {
+            unit: {count: factor * total for count, total in totals.items()}
+            for unit, factor in times.items()
+        },
+        "layers": _layers(work, estimates[0]),
+        "energy": {
+            kind: {
+                "model": text,
+                "of": {
+                    each.name: {"terms_pj": (terms := getattr(each, kind))} | {
+                        f"{unit}_pj": factor * sum(terms.values())
+                        for unit, factor in times.items()
+                    }
+                    for each in estimates
+                },
+            }
+            for kind, text in _MODELS.items()
+        },
+    }
+
+
+def _layers(work: WorkCounts, estimate: Estimate) -> list[Json]:
+    """Means of a position by layer, with the energy of the first estimate."""
+    neurons = iter(work.neurons.items())
+    rows: list[Json] = []
+    for name, energy in estimate.layers.items():
+        if name in work.synapses:
+            fired_as, counts = None, asdict(work.synapses[name])
+        else:  # what is called by its input here is called by its module elsewhere
+            fired_as, found = next(neurons)
+            counts = asdict(found)
+        weights = {key: counts.pop(key) for key in ("weights", "zero_weights") if key in counts}
+        rows.append(
+            {"name": name, "neurons": fired_as} | weights
+            | {key: count / work.num_positions for key, count in counts.items()}
+            | {f"{kind}_pj": sum(getattr(energy, kind).values()) for kind in _MODELS}
+        )
+    return rows
+
+
+def _print(body: Json) -> None:
+    """Every table fits into a terminal of 80 columns."""
+    evaluations = body["evaluations"]
+    print_message(
+        f"{body['model']}: {body['activation']}, {body['ticks']} ticks, {body['virtual_ticks']} "
+        f"with binary spikes; counted on {body['positions']:,} positions."
+    )
+    print_message(
+        f"A move of {body['simulations']:,} simulations takes {evaluations['move']:,.1f} "
+        f"evaluations, a game {body['moves_per_game']:,.0f} moves ({body['games']:,} games)."
+    )
+    print_message("Energies are modelled, by two models with their terms below, and not measured.")
+    executed = next(iter(body["energy"]["fair"]["of"]))
+    energies: Columns = {
+        "45 nm": lambda row: _si(row["convention_pj"] * _JOULES, "J"),
+        "fair": lambda row: _si(row["fair_pj"] * _JOULES, "J"),
+    }
+    columns: Columns = {
+        "layer": lambda row: row["name"],
+        "accum.": lambda row: _si(row["accumulates"]),
+        "mult.-acc.": lambda row: _si(row["multiply_accumulates"]),
+        "dense": lambda row: _si(row["dense"]),
+        "zero weights": lambda row: f"{row['zero_weights'] / row['weights']:.1%}",
+    }
+    layers = body["layers"]
+    console.print(table_of(
+        f"Layers, for a position, executed as: {executed}",
+        [row for row in layers if row["neurons"] is None], columns | energies,
+        left=("layer",),
+    ))
+    columns = {
+        "layer": lambda row: row["name"], "neurons": lambda row: row["neurons"],
+        "active": lambda row: f"{row['active'] / row['chances']:.1%}",
+        "updates": lambda row: _si(row["membrane_updates"]),
+    }
+    console.print(table_of(
+        None, [row for row in layers if row["neurons"] is not None], columns | energies,
+        left=("layer", "neurons"),
+    ))
+    console.print(table_of(
+        None,
+        [{"count": count.replace("_", " ")} | {u: body["counts"][u][count] for u in evaluations}
+         for count in _COUNTS],
+        {"count": lambda row: row["count"]}
+        | {f"a {unit}": lambda row, unit=unit: _si(row[unit]) for unit in evaluations},
+        left=("count",),
+    ))
+    print_rows(None, {
+        "activation sparsity": f"{body['activation_sparsity']:.1%}",
+        "connection sparsity": f"{body['connection_sparsity']:.2%}",
+        "footprint": f"{_si(body['footprint_bytes'], 'B')}, as trained",
+    })
+    for kind, text in _MODELS.items():
+        designs = body["energy"][kind]["of"]
+        terms = dict.fromkeys(term for each in designs.values() for term in each["terms_pj"])
+        rows = [
+            {"term": term} | {name: each["terms_pj"][term] for name, each in designs.items()}
+            for term in terms
+        ] + [
+            {"term": f"a {unit}"}
+            | {name: each[f"{unit}_pj"] for name, each in designs.items()}
+            for unit in evaluations
+        ]
+        console.print(table_of(
+            text[0].upper() + text[1:], rows,
+            {"term": lambda row: row["term"]}
+            | {name: lambda row, name=name: _si(row[name] * _JOULES, "J") for name in designs},
+            left=("term",),
+        ))
+
+
+def _si(value: float, unit: str = "") -> str:
+    """Three digits with an SI prefix."""
+    for factor, prefix in _PREFIXES:
+        if value >= factor:
+            scaled = value / factor
+            digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
+            return f"{scaled:.{digits}f} {prefix}{unit}".rstrip()
+    return f"0 {unit}".rstrip()
