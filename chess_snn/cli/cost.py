@@ -13,7 +13,7 @@ from chess_snn.cli.console import console, print_message, print_rows, table_of, 
 from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SeedOption, SimulationsOption
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.data import write_json
-from chess_snn.evaluation import default_max_plies
+from chess_snn.evaluation.matches import default_max_plies
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import (

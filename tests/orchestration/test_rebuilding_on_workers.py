@@ -178,7 +178,8 @@ def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
 
     config = load_config(settings=["cluster.shared_storage=false"])
     folder = CampaignFolder.create(tmp_path / "campaign", config)
-    monkeypatch.setattr(stages, "default_client", lambda: SimpleNamespace(log_event=lambda *_: None))
+    client = SimpleNamespace(log_event=print)
+    monkeypatch.setattr(stages, "default_client", lambda: client)
     monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
     with rebuilds_by(again):
         assert stages.train_first(folder).result == {"done": True}
