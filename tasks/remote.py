@@ -120,7 +120,7 @@ def play_shard(
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
         _seen(directory), iteration, shard, values, num_threads=_own_threads(),
-        on_progress=progress_events(iteration, events.SELF_PLAY, f"shard {shard}"),
+        on_progress=_progress_events(iteration, events.SELF_PLAY, f"shard {shard}"),
     )
 
 
@@ -135,7 +135,7 @@ def train_generation(
     """
     facts: TrainingFacts | None = _train(
         training_launch.generation_training(_seen(directory), iteration, values), layout,
-        progress_events(iteration, events.TRAINING, "steps"),
+        _progress_events(iteration, events.TRAINING, "steps"),
     )
     return facts
 
@@ -144,7 +144,7 @@ def train_first_generation(directory: str, layout: RankLayout | None) -> Json | 
     """As :func:`train_generation`, of generation 0 from a dataset."""
     facts: Json | None = _train(
         training_launch.first_training(_seen(directory)), layout,
-        progress_events(0, events.SUPERVISED_TRAINING, "steps"),
+        _progress_events(0, events.SUPERVISED_TRAINING, "steps"),
     )
     return facts
 
@@ -158,7 +158,7 @@ def play_match_part(
         stage = events.FINAL_MATCHES
     matches.play_match_part(
         _seen(directory), match, part, num_threads=_own_threads(),
-        on_progress=progress_events(iteration, stage, f"{match.name} {part}"),
+        on_progress=_progress_events(iteration, stage, f"{match.name} {part}"),
     )
 
 
@@ -166,7 +166,7 @@ def play_conversion(directory: str, generation: int, simulations: int | None = N
     """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
     return reports.play_conversion(
         _seen(directory), generation, simulations, num_threads=_own_threads(),
-        on_progress=progress_events(generation - 1, events.EVALUATION, "conversion"),
+        on_progress=_progress_events(generation - 1, events.EVALUATION, "conversion"),
     )
 
 
@@ -174,7 +174,7 @@ def play_ladder_test(directory: str, generation: int, start_elo: float | None = 
     """See :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`."""
     return ladder_tests.play_ladder_test(
         _seen(directory), generation, start_elo, num_threads=_own_threads(),
-        on_progress=progress_events(generation - 1, events.EVALUATION, "ladder test"),
+        on_progress=_progress_events(generation - 1, events.EVALUATION, "ladder test"),
     )
 
 
@@ -220,16 +220,18 @@ def _own_threads() -> int:
     return slot.num_threads if slot is not None else num_cores()
 
 
+def _progress_events(iteration: int, stage: str, part: str) -> Progress:
+    worker = get_worker()
+    return progress_events(worker.log_event, worker.name, iteration, stage, part)
+
+
 def progress_events(
-    iteration: int, stage: str, part: str,
-    log_event: Callable[[str, Json], object] | None = None, sender: str = "",
+    log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
 ) -> Progress:
     """A callback that sends (done, total) of ``part``, at most twice a second and at the end.
 
-    By default by this worker, under its name; Dask puts an address of its own under ``worker``.
+    Its ``sender`` is the worker's name; Dask puts an address of its own under ``worker``.
     """
-    if log_event is None:
-        log_event, sender = get_worker().log_event, get_worker().name
     last_sent = time.monotonic()
 
     def send(done: int, total: int) -> None:
@@ -240,7 +242,7 @@ def progress_events(
         last_sent = now
         log_event(PROGRESS_TOPIC, {
             "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
-            "sender": sender,
+            "sender": worker,
         })
 
     return send

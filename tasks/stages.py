@@ -121,7 +121,7 @@ def train_first(folder: CampaignFolder) -> Done[Json]:
     facts = rebuilding(partial(
         train_first_as_configured, folder.path, num_threads=num_cores(),
         on_progress=remote.progress_events(
-            0, SUPERVISED, "steps", default_client().log_event, machine
+            default_client().log_event, machine, 0, SUPERVISED, "steps"
         ),
     ))
     return Done(facts, machine, "", time.monotonic() - began)
