@@ -19,7 +19,6 @@ from torch import Tensor
 
 from benchmarks.nir_readers import (
     READERS,
-    Expected,
     SpikeDifferences,
     expect,
     missing_packages,
@@ -30,7 +29,7 @@ from benchmarks.report import Quick, Report, benchmark
 from chess_snn.campaign.models.exporting import Format, export_for_others
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.games import get_game
-from chess_snn.nets import Network
+from chess_snn.nets import InferenceOutput, Network, freeze
 from chess_snn.nets.folded_layers import INPUT, fold_layers
 
 MOST_ROUNDING: Final = 1e-4
@@ -56,16 +55,16 @@ class Comparison:
     spikes: SpikeDifferences = field(default_factory=SpikeDifferences)
 
     def add(
-        self, asked: Positions, expected: Expected, policy_BA: Tensor, value_BV: Tensor,
+        self, asked: Positions, ours: InferenceOutput, policy_BA: Tensor, value_BV: Tensor,
         is_off_B: Tensor,
     ) -> None:
         """Count B positions, of which ``is_off_B`` have spikes that differ."""
         ours_BL, theirs_BL = (
-            _legal(asked, logits) for logits in (expected.policy_logits_BA, policy_BA)
+            _legal(asked, logits) for logits in (ours.policy_logits_BA, policy_BA)
         )
         difference_B = torch.maximum(
             (ours_BL - theirs_BL).nan_to_num(0.0).abs().amax(1),
-            (expected.value_logits_BA - value_BV).abs().amax(1),
+            (ours.value_logits_BV - value_BV).abs().amax(1),
         )
         self.positions += len(asked)
         self.same_moves += int((ours_BL.argmax(1) == theirs_BL.argmax(1)).sum())
@@ -86,7 +85,7 @@ def compare_nir(network: Network, positions: Positions, name: str, folder: Path)
         policy, value = (run_graph(head, planes_BPHW, network.config.ticks) for head in heads)
         # The trunk, which both have, is counted once.
         is_off_B = found.spikes.count(expected, value.spikes | policy.spikes)
-        found.add(asked, expected, policy.logits_BA, value.logits_BA, is_off_B)
+        found.add(asked, expected.answer, policy.logits_BA, value.logits_BA, is_off_B)
     return found
 
 
@@ -94,10 +93,11 @@ def compare_onnx(network: Network, positions: Positions, folder: Path) -> Compar
     """onnxruntime, which reads the ONNX file in ``folder``; its spikes are not seen."""
     runtime: Any = importlib.import_module("onnxruntime")
     session = runtime.InferenceSession(folder / "network.onnx")
-    layers, found = fold_layers(network), Comparison()
+    ours, found = freeze(network, "fp32"), Comparison()
     for asked in _batches(positions):
         planes_BPHW = asked.tensor().contiguous()
-        expected = expect(network, layers, planes_BPHW)
+        with torch.inference_mode():
+            expected = ours(planes_BPHW)
         policy, value = map(torch.from_numpy, session.run(None, {INPUT: planes_BPHW.numpy()}))
         found.add(asked, expected, policy, value, torch.zeros(len(asked), dtype=torch.bool))
     return found

@@ -18,7 +18,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from chess_snn.nets import Network, freeze
+from chess_snn.nets import InferenceOutput, Network, freeze
 from chess_snn.nets.folded_layers import FoldedLayers
 from chess_snn.nets.inference_neurons import ReferenceNeurons
 from chess_snn.nets.neuron import lif_step
@@ -120,10 +120,9 @@ class _Recorded(ReferenceNeurons):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What our network says of B positions in float32, and its neurons one by one."""
+    """What our spiking network says of B positions in float32, and its neurons one by one."""
 
-    policy_logits_BA: Tensor
-    value_logits_BA: Tensor
+    answer: InferenceOutput
     spikes: dict[str, Tensor]
     """float32[T, B, X], by the name of the layer."""
     distances: dict[str, Tensor]
@@ -141,7 +140,7 @@ def expect(network: Network, layers: FoldedLayers, planes_BPHW: Tensor) -> Expec
     ]
     recorded = dict(zip(names, neurons.layers, strict=True))
     return Expected(
-        answer.policy_logits_BA, answer.value_logits_BV,
+        answer,
         {name: spikes for name, (_, spikes) in recorded.items()},
         {name: _distances(layers, current) for name, (current, _) in recorded.items()},
     )
@@ -173,7 +172,7 @@ class SpikeDifferences:
 
     def count(self, expected: Expected, found: Mapping[str, Tensor]) -> Tensor:
         """Add the spikes of B positions; bool[B], which of them have differences."""
-        is_off_B = torch.zeros(expected.policy_logits_BA.shape[0], dtype=torch.bool)
+        is_off_B = torch.zeros(len(expected.answer.policy_logits_BA), dtype=torch.bool)
         theirs = {name: _of_layer(found, name) for name in expected.spikes}
         ticks = next(iter(expected.spikes.values())).shape[0]
         for tick in range(ticks):  # causes come before what follows from them

@@ -78,6 +78,16 @@ def test_same_spikes_of_the_shipped_network(reader, shipped, tmp_path):
     compare(shipped, reader, FEW, tmp_path)
 
 
+@pytest.mark.parametrize("activation", ["lif", "ilif", "relu"])
+def test_the_same_moves_in_onnxruntime(activation, tmp_path):
+    skip_without("onnxruntime")
+    network = lively_network(SPEC, LEAKY.with_activation(activation))
+    export_for_others(network, tmp_path / "onnx", Format.ONNX, {})
+    found = compare_onnx(network, random_positions(FEW), tmp_path / "onnx")
+    assert found.same_moves >= FEW - 1
+    assert activation != "relu" or found.largest_difference < MOST_ROUNDING
+
+
 @pytest.mark.parametrize("library", ["SpikingJelly", "snnTorch", "Norse", "onnxruntime"])
 def test_the_recipes_of_the_documentation(library, shipped, tmp_path, monkeypatch):
     skip_without(library)
