@@ -9,7 +9,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export MLFLOW_DISABLE_TELEMETRY = true
 
 # Projects the tests compare with. They pin a torch of their own, so they come without dependencies.
-ORACLES      := spikingjelly==2.0.0 snntorch==1.0.0 neurobench==2.3.0 pgx==2.6.0
+ORACLES      := spikingjelly==2.0.0 snntorch==1.0.0 norse==1.1.0 nirtorch==2.6 neurobench==2.3.0 pgx==2.6.0
 # Runs the kernels for GPUs on a CPU, for their tests. A torch for CUDA brings its own.
 TRITON       := triton==3.6.0
 ORACLE_NEEDS := scipy loguru tqdm h5py jax svgwrite

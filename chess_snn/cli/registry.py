@@ -8,8 +8,13 @@ import typer
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.models.exporting import copy_model, export_model
-from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
+from chess_snn.campaign.models.exporting import (
+    Format,
+    copy_model,
+    export_for_others,
+    export_model,
+)
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
 from chess_snn.campaign.models.versions import (
     NetworkVersion,
     campaign_versions,
@@ -147,6 +152,9 @@ def export(
     notes: Annotated[
         Path | None, typer.Option(help="Markdown to add to the card of a campaign's network.")
     ] = None,
+    file_format: Annotated[
+        Format, typer.Option("--format", help="nir or onnx: for other libraries, without a card.")
+    ] = Format.SAFETENSORS,
 ) -> None:
     """Write a network to a folder of its own, which other commands and machines can play.
 
@@ -155,8 +163,17 @@ def export(
     chess-snn models export campaigns/cpu-001@champion --out strongest
 
     chess-snn play --model strongest
+
+    snnTorch, SpikingJelly and Norse read nir, and onnxruntime reads onnx: docs/models.md shows how.
+
+    chess-snn models export shipped/chess --out chess-nir --format nir
     """
     chosen = find_model(model)
+    if file_format is not Format.SAFETENSORS:
+        if notes is not None:
+            raise UsageError(f"--format {file_format} writes no card; leave out --notes")
+        _export_for_others(model, chosen, out, file_format)
+        return
     if chosen.campaign is not None:
         generation = _version(model, chosen.campaign, chosen.generation).generation
         text = "" if notes is None else notes.read_text()
@@ -174,6 +191,17 @@ def export(
     print_message(
         f"{name}, generation {generation}, is in {out}. Play it: chess-snn play --model {out}"
     )
+
+
+def _export_for_others(text: str, chosen: Model, out: Path, file_format: Format) -> None:
+    """Write NIR or ONNX files, of any network, and say where."""
+    version = {name: chosen.facts[name] for name in ("campaign", "generation") if chosen.facts}
+    if chosen.campaign is not None:
+        known = _version(text, chosen.campaign, chosen.generation)
+        chosen = find_model(f"{chosen.campaign.path}@{known.generation}")
+        version = {"campaign": known.campaign, "generation": known.generation}
+    export_for_others(chosen.load_stored(), out, file_format, version)
+    print_message(f"{chosen.label} is in {out}, as {file_format}. docs/models.md shows its use.")
 
 
 def _version(text: str, folder: CampaignFolder, generation: int | None) -> NetworkVersion:

@@ -40,9 +40,16 @@ def count_spikes(current_X: Tensor, threshold: float, levels: int) -> Tensor:
 
 def as_thresholds(current_X: Tensor, threshold: float, levels: int) -> Tensor:
     """The spikes of ``levels`` binary neurons with rising thresholds, bool[D, X]."""
-    steps_D = torch.arange(levels, dtype=torch.float32, device=current_X.device) + 0.5
-    least_D = (steps_D * threshold).view(-1, *[1] * current_X.ndim)
-    return current_X.float() >= least_D
+    least_D = level_thresholds(threshold, levels, current_X.device)
+    return current_X.float() >= least_D.view(-1, *[1] * current_X.ndim)
+
+
+def level_thresholds(
+    threshold: float, levels: int, device: torch.device | str = "cpu"
+) -> Tensor:
+    """float32[D], rising: the least current for each number of spikes from 1 to ``levels``."""
+    steps_D = torch.arange(levels, dtype=torch.float32, device=device) + 0.5
+    return steps_D * threshold
 
 
 class _Spikes(torch.autograd.Function):

@@ -7,10 +7,14 @@
       model.toml            what it is, and the settings it is played and was trained with
       README.md             the same for people
       MANIFEST.json         sizes and SHA-256 of the above
+
+For other libraries the weights are NIR or ONNX files, and there are no settings.
 """
 
+import importlib
 import shutil
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +31,8 @@ from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import commit_copy, copy_folder, read_manifest, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.nets import Network, network_digest
+from chess_snn.nets.folded_layers import fold_layers
 from chess_snn.training import WEIGHTS, load_weights
 from chess_snn.types import Json
 
@@ -35,6 +41,14 @@ CARD: Final = "README.md"
 KIND: Final = "model"
 _FACTS: Final = "model"
 """The table of :data:`MODEL_FILE` that is not a group of settings."""
+
+
+class Format(StrEnum):
+    """Of an exported network; any but the first is for other libraries."""
+
+    SAFETENSORS = "safetensors"
+    NIR = "nir"
+    ONNX = "onnx"
 
 
 def export_model(
@@ -77,6 +91,38 @@ def copy_model(source: Path, target: Path) -> Json:
     facts, _ = read_exported(source)
     commit_copy(target, copy_folder(source))
     return facts
+
+
+def export_for_others(network: Network, target: Path, chosen: Format, version: Json) -> None:
+    """Write ``network`` to ``target``, a new folder, for libraries that read NIR or ONNX.
+
+    Args:
+        network: in evaluation mode or not; it is written in float32.
+        target: the new folder.
+        chosen: ``NIR`` or ``ONNX``.
+        version: the network's campaign and generation, if they are known; stored as metadata.
+
+    Raises:
+        ConfigError: the format cannot have the network's neurons.
+        UsageError: ``target`` exists, or the library that writes the format is not installed.
+    """
+    if target.exists():
+        raise _is_taken(target)
+    try:
+        writer = importlib.import_module(f"chess_snn.nets.{chosen}_file")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"--format {chosen} needs {error.name}; install it with: pip install "
+            "'chess-snn[export]'"
+        ) from error
+    facts = version | {
+        "game": network.spec.name, "activation": network.config.activation,
+        "ticks": network.config.ticks, "weights_digest": network_digest(network),
+    }
+    with staged_folder(target) as stage:
+        writer.write_network(stage.path, fold_layers(network), facts)
+        if stage.commit(f"{KIND}.{chosen}", facts).meta != facts:
+            raise _is_taken(target)  # another process was faster
 
 
 def commit_model(
