@@ -51,7 +51,7 @@ def _check(layers: FoldedLayers) -> None:
         )
     if config.ticks > 1 and not 0 < config.decay < 1:
         raise ConfigError(
-            f"net.decay = {config.decay:g} cannot be written as NIR: its libraries read leaky "
+            f"net.decay = {config.decay:g} cannot be written as NIR: SpikingJelly reads leaky "
             "neurons with a decay between 0 and 1 alone; use --format onnx"
         )
 
