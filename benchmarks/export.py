@@ -127,7 +127,7 @@ def run(
         works[name] = Format.NIR, partial(compare_nir, network, asked, name)
     for name, (file_format, compare) in works.items():
         if missing := missing_packages(name):
-            report.note(f"{', '.join(missing)} NOT installed (docs/models.md): no {name}.")
+            report.note(f"{', '.join(missing)} NOT installed (docs/spikes.md): no {name}.")
             continue
         report.progress(f"  {name}")
         with tempfile.TemporaryDirectory() as scratch:

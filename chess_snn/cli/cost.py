@@ -57,7 +57,7 @@ def cost_command(
     positions, accumulates, multiply-accumulates and membrane updates are counted as NeuroBench
     counts them, in float32 and with integer spikes as binary ones. Energy comes from two models,
     which no chip has confirmed: the 45 nm convention, and a fair one that prices memory and has a
-    baseline of as many bits; see docs/models.md.
+    baseline of as many bits; see docs/spikes.md.
 
     chess-snn models cost campaigns/cpu-001@champion --simulations 200
     """

@@ -164,7 +164,7 @@ def export(
 
     chess-snn play --model strongest
 
-    snnTorch, SpikingJelly and Norse read nir, and onnxruntime reads onnx: docs/models.md shows how.
+    snnTorch, SpikingJelly and Norse read nir, and onnxruntime reads onnx: docs/spikes.md shows how.
 
     chess-snn models export shipped/chess --out chess-nir --format nir
     """
@@ -201,7 +201,7 @@ def _export_for_others(text: str, chosen: Model, out: Path, file_format: Format)
         chosen = find_model(f"{chosen.campaign.path}@{known.generation}")
         version = {"campaign": known.campaign, "generation": known.generation}
     export_for_others(chosen.load_stored(), out, file_format, version)
-    print_message(f"{chosen.label} is in {out}, as {file_format}. docs/models.md shows its use.")
+    print_message(f"{chosen.label} is in {out}, as {file_format}. docs/spikes.md shows its use.")
 
 
 def _version(text: str, folder: CampaignFolder, generation: int | None) -> NetworkVersion:
