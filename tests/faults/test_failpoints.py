@@ -57,7 +57,9 @@ def test_a_campaign_killed_at_a_failpoint_resumes_to_the_same_result(
     kill_campaign(process)
 
     finish(launch("resume", str(path), log=log), log)
-    assert re.search(r"closed \d+ flow runs that a killed process had left open", log.read_text())
+    if name != "file.written":  # the first such file is older than the flow run
+        closed = r"closed \d+ flow runs that a killed process had left open"
+        assert re.search(closed, log.read_text())
     assert_same_campaign(path, undisturbed_small)
 
 

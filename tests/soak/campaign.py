@@ -214,7 +214,10 @@ class DisturbedCampaign:
         within_s = STOPS_WITHOUT_PREFECT_S if self._faults[Kind.KILL_PREFECT] else STOPS_WITHIN_S
         if code is None and self._site.journal.elapsed_s - sent_s > within_s:
             self._fail("a stop signal ends a run", f"it is alive {within_s:.0f} s later")
-        if code in (FINISHED, -signal.SIGINT, -signal.SIGTERM) and not had_finished:
+        # A second signal may come when the program has said that it stopped, and catches none.
+        caught_one = sum(self._faults[kind] for kind in STOPS) > 1
+        is_uncaught = code in (-signal.SIGINT, -signal.SIGTERM) and not caught_one
+        if (code == FINISHED or is_uncaught) and not had_finished:
             self._fail("a stop signal ends a run", f"it ended with code {code}, not {STOPPED}")
 
     def _note_commits(self) -> None:
