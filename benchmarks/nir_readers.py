@@ -23,9 +23,6 @@ from chess_snn.nets.folded_layers import FoldedLayers
 from chess_snn.nets.inference_neurons import ReferenceNeurons
 from chess_snn.nets.neuron import lif_step
 
-STEP_S: Final = 1e-4
-"""Of a tick; snnTorch has no other."""
-
 
 def with_snntorch(path: Path) -> nn.Module:
     """The graph at ``path`` as a module of snnTorch; neurons keep their membranes in themselves."""
@@ -39,7 +36,7 @@ def with_snntorch(path: Path) -> nn.Module:
 def with_spikingjelly(path: Path) -> nn.Module:
     """The graph at ``path`` as a module of SpikingJelly."""
     library: Any = importlib.import_module("spikingjelly.activation_based.nir_exchange")
-    module: nn.Module = library.import_from_nir(_read(path), dt=STEP_S)
+    module: nn.Module = library.import_from_nir(_read(path), dt=_step_s())
     return module
 
 
@@ -48,7 +45,7 @@ def with_norse(path: Path) -> nn.Module:
     library: Any = importlib.import_module("norse.torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of nirtorch's, which Norse calls
-        module: Any = library.from_nir(_read(path), dt=STEP_S)
+        module: Any = library.from_nir(_read(path), dt=_step_s())
     # It would compute depth first: what reads side by side neurons before all of them have fired.
     graph = module.graph
     before = {node: graph.find_source_nodes_of(node) for node in graph.node_list}
@@ -206,3 +203,9 @@ def _of_layer(spikes: Mapping[str, Tensor], name: str) -> Tensor | None:
 def _read(path: Path) -> Any:
     nir: Any = importlib.import_module("nir")
     return nir.read(path)
+
+
+def _step_s() -> float:
+    """Seconds of a tick in our files; imported late, for it needs nir."""
+    step_s: float = importlib.import_module("chess_snn.nets.nir_file").DT
+    return step_s

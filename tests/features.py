@@ -47,14 +47,17 @@ SIGNS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMa
 CHANGED = "is still there, with other bounds, choices or default"
 REASONS = {
     r"cluster certs": "all hosts share one key, because Dask checks no host names",
-    r"extra (kubernetes|slurm)|setting cluster\.|parameter cluster\.":
+    r"extra (kubernetes|slurm)|(setting|parameter) cluster\.(account|certificates_secret|directives"
+    r"|host|image|job_\w+|jobs|namespace|queue|setup|volume_claim)\b":
         "never run on either; both reach workers by cluster.kind=address and files in deployments/",
     r"--local-addr|--max-restarts":
         "ranks find their interface; the command continues when it is run again",
     r"execution\.training_shares": "micro-batches are divided evenly among ranks",
     r"ladder check --seed": "the check repeats the seed that each recorded match was played with",
-    r"environment": "internal: set by one process of the package for another",
-    r"module python -m": "internal: moved or replaced",
+    r"environment (CHESS_SNN_(AGENT_PID|WORKER_PLACE)|TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+    r"|TORCH_ELASTIC_SHUTDOWN_TIMEOUT)$": "internal: set by one process of the package for another",
+    r"module python -m (flows\.guard|chess_snn\.campaign\.configuration\.reference)$":
+        "internal: moved or replaced",
     r"\bclimb": "renamed: ladder_test, and evaluation/ladder_elo",
     r"\bgate(_|$| )": "renamed: gating_match or promotion",
     r"cut_rate|cut_value_limit|capped": "renamed: truncated",
