@@ -19,6 +19,11 @@ from typing import Final
 
 import torch
 import torch.distributed as dist
+
+# Its functions have the process group of this moment, none, as a default argument. Imported later,
+# by the first optimiser, they would keep ours for ever: gloo's threads would outlive it, and one
+# that frees a tensor while the interpreter ends aborts the process (pytorch issue 190489).
+import torch.distributed.nn
 from torch import Tensor
 from torch.distributed import Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous

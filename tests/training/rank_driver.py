@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
@@ -204,6 +205,11 @@ def main(file):
             body = {name: getattr(outcome, name) for name in
                     ("figures", "rows", "counts", "micro_batches", "scales", "holdout")}
             stem.with_suffix(".json").write_text(json.dumps(body))
+    threads = []
+    for name in Path("/proc/self/task").glob("*/comm"):
+        with suppress(OSError):  # it has ended meanwhile
+            threads.append(name.read_text())
+    Path(task["out"], f"threads-{ranks.rank}.json").write_text(json.dumps(threads))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Ranks in processes of their own learn what one process learns, each sample once."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -102,6 +104,15 @@ def test_each_sample_is_computed_once_by_one_rank(groups, alone, case, size):
         rows = [row for outcome in outcomes for row in outcome.rows[step]]
         assert rows == expected
         assert min(len(outcome.rows[step]) for outcome in outcomes) > 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_threads_of_gloo_end_before_the_interpreter_bug(groups, size):
+    """One that frees a tensor while Python ends aborts its rank."""
+    for rank in range(size):
+        threads = json.loads((groups[size] / f"threads-{rank}.json").read_text())
+        assert "python" in " ".join(threads)
+        assert not [name for name in threads if "gloo" in name]
 
 
 def test_three_ranks_share_four_micro_batches(groups):
