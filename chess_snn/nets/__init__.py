@@ -4,6 +4,7 @@
 :func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.
 """
 
+from chess_snn.nets.activity import LayerActivity, record_activity
 from chess_snn.nets.config import SIZES, Activation, NetConfig, Size, net_config
 from chess_snn.nets.counts import (
     LayerSpikes,
@@ -39,6 +40,7 @@ __all__ = [
     "Evaluator",
     "InferenceNetwork",
     "InferenceOutput",
+    "LayerActivity",
     "LayerSpikes",
     "LegalOutput",
     "NetConfig",
@@ -63,6 +65,7 @@ __all__ = [
     "net_config",
     "network_digest",
     "read_value",
+    "record_activity",
     "save_network",
     "stored_game",
     "value_target",

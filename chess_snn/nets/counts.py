@@ -15,8 +15,6 @@ Dimensions: T ticks, B batch, P planes, C channels, O outputs, H and W board, F 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv_transpose2d
 
+from chess_snn.nets.activity import watching
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.layers import ConvNorm, Neurons
 from chess_snn.nets.network import Network
@@ -148,7 +147,7 @@ def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
         layers[name] = LayerSpikes(float(_sum(spikes)), most * spikes.numel())
 
     if network.config.is_spiking:
-        with _watching(network, (Neurons,), see):
+        with watching(network, (Neurons,), see):
             network(planes_BPHW)
     return SpikeCounts(layers, len(planes_BPHW))
 
@@ -171,7 +170,7 @@ def count_work(network: Network, planes_BPHW: Tensor) -> WorkCounts:
             synapses[name].update(_operations(config, name, weight, board_shape, inputs))
             synapses[name] |= _weights(weight)
 
-    with _watching(network, (ConvNorm, nn.Linear, Neurons), see):
+    with watching(network, (ConvNorm, nn.Linear, Neurons), see):
         for first in range(0, len(planes_BPHW), _CHUNK):
             network(planes_BPHW[first : first + _CHUNK])
     return WorkCounts(
@@ -256,29 +255,3 @@ def _membrane_updates(config: NetConfig, current_TBX: Tensor) -> int:
 def _sum(numbers: Tensor, dim: int | None = None) -> Tensor:
     """Exact: float64."""
     return numbers.sum(dim, dtype=torch.float64)
-
-
-@contextmanager
-def _watching(
-    network: Network, kinds: tuple[type[nn.Module], ...],
-    see: Callable[[str, nn.Module, Tensor, Tensor], None],
-) -> Iterator[None]:
-    """Evaluation mode, in which ``see`` gets name, layer, input and output of each layer's call."""
-
-    def watch(name: str, layer: nn.Module) -> torch.utils.hooks.RemovableHandle:
-        def hook(layer: nn.Module, inputs: tuple[Tensor, ...], outputs: Tensor) -> None:
-            see(name, layer, inputs[0], outputs)
-
-        return layer.register_forward_hook(hook)
-
-    was_training = network.training
-    network.eval()
-    handles = [
-        watch(name, layer) for name, layer in network.named_modules() if isinstance(layer, kinds)
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        network.train(was_training)
