@@ -36,7 +36,6 @@ from chess_snn.cli.players import (
     find_network,
     game_of_players,
 )
-from chess_snn.cli.plots import campaign_curves_svg, comparison_svg
 from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.comparison import Comparison
@@ -44,6 +43,7 @@ from chess_snn.evaluation.comparison import compare as judge
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
+from chess_snn.report.plots import campaign_curves_svg, comparison_svg
 from chess_snn.types import Json
 
 RESULT: Final = "comparison.json"

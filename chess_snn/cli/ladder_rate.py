@@ -25,7 +25,6 @@ from chess_snn.cli.options import (
     output_option,
 )
 from chess_snn.cli.players import find_network, take_seat
-from chess_snn.cli.plots import ladder_svg
 from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
@@ -46,6 +45,7 @@ from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import book_openings
 from chess_snn.evaluation.players import Player
 from chess_snn.games import get_game
+from chess_snn.report.plots import ladder_svg
 from chess_snn.rng import derive_seed
 from chess_snn.types import Json
 

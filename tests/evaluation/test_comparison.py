@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_games import made_match, scores_of
 
-from chess_snn.cli.plots import comparison_svg
 from chess_snn.evaluation.comparison import (
     compare,
     likelihood_of_superiority,
@@ -19,6 +18,7 @@ from chess_snn.evaluation.comparison import (
 )
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.scores import PAIR_SCORES
+from chess_snn.report.plots import comparison_svg
 
 
 def match_of(points: list[float], name_a: str = "a", void: int = 0) -> MatchResult:
