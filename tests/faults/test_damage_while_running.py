@@ -87,13 +87,13 @@ def test_damage_on_the_way_to_generation_0_is_told_and_changes_nothing_bug(tmp_p
     process = launch("start", "--dir", str(path), *warm, log=log, environment=environment)
     wait_until((fired / "checkpoint.renamed").exists, process, log)
     kill_campaign(process)
-    older, newest = step_checkpoints(path / "supervised")[-2:]
+    newest = step_checkpoints(path / "supervised")[-1]
     damage(newest / "weights.safetensors")
     log.unlink()
     finish(launch("resume", str(path), log=log), log)
     text = log.read_text()
     assert text.count("DAMAGED: ") == 1, text[-3000:]
-    assert f"goes on from the checkpoint at step {int(older.name[5:])} of learning" in text
+    assert "Training continues from the one before" in text
     (note,) = read_notes(assert_whole(path))
     assert note.path == f"supervised/{newest.name}"
     digests = {

@@ -19,8 +19,8 @@ from small_campaigns import SMALL, assert_same_campaign, assert_whole  # noqa: E
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from flows.server_processes import HOST  # noqa: E402
-from flows.servers import mlflow_server  # noqa: E402
+from flows.server_processes import HOST, running_server  # noqa: E402
+from flows.servers import mlflow_spec  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 
 SETTINGS = (*SMALL, "campaign.iterations=1", "execution.workers=1")
@@ -62,7 +62,7 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(
 def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed_small: Path):
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     port, store = free_port(), local_tracking_uri(tmp_path / "mlflow")
-    with mlflow_server(tmp_path, port, store=store, start_timeout_s=300.0) as url:
+    with running_server(mlflow_spec(tmp_path, port, store), start_timeout_s=300.0) as url:
         environment = {"MLFLOW_TRACKING_URI": url}
         process = launch(
             "start", "--dir", str(path), *SMALL_OPTIONS, log=log,
@@ -74,7 +74,7 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
     assert "not recorded in MLflow yet: the tracking store" in log.read_text()
     assert_same_campaign(path, undisturbed_small)
 
-    with mlflow_server(tmp_path, port, store=store, start_timeout_s=300.0):
+    with running_server(mlflow_spec(tmp_path, port, store), start_timeout_s=300.0):
         finish(launch("resume", str(path), log=log, environment=environment), log)
         assert "recorded 1 of them in MLflow" in log.read_text()
         client = MlflowClient(tracking_uri=url, registry_uri=url)

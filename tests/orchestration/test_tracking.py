@@ -41,7 +41,7 @@ from chess_snn.nets import (  # noqa: E402
 )
 from chess_snn.ports import free_port  # noqa: E402
 from flows.server_processes import HOST, ServerSpec, running_server  # noqa: E402
-from flows.servers import mlflow_server  # noqa: E402
+from flows.servers import mlflow_spec  # noqa: E402
 from tasks.record import open_tracker, tracked_run  # noqa: E402
 from tasks.tracking import (  # noqa: E402
     MODEL_NAME,
@@ -521,7 +521,7 @@ def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, mon
 def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, weights):
     port = free_port()
     store = local_tracking_uri(tmp_path)
-    with mlflow_server(tmp_path, port, store=store) as url:
+    with running_server(mlflow_spec(tmp_path, port, store), start_timeout_s=90.0) as url:
         uri = prepare_store(url)
         assert uri == url
         tracker = CampaignTracker(uri, campaign())
@@ -530,7 +530,7 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
     with pytest.raises(TrackingError, match=r"http://127\.0\.0\.1"):
         tracker.record_iteration(1, METRICS, made_version(1), weights)
     assert time.monotonic() - begun < 20
-    with mlflow_server(tmp_path, port, store=store):
+    with running_server(mlflow_spec(tmp_path, port, store), start_timeout_s=90.0):
         assert tracker.record_iteration(1, METRICS, made_version(1), weights)
         assert tracker.recorded_iterations == {0, 1}
         assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]

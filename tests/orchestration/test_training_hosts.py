@@ -88,7 +88,7 @@ def test_two_hosts_train_together_and_one_goes_on_where_the_other_is_cut_off(sit
     assert "generation 2 is to be trained on 2 machines, and 1 can: box-c" in log, site.story()
     left = [rank for host in site.workers for rank in ranks_of(host)]
     _, alive = psutil.wait_procs(left, timeout=CUT_OFF_ENDS_WITHIN_S)
-    assert alive == []
+    assert not [rank for rank in alive if rank.status() != psutil.STATUS_ZOMBIE]
 
     assert_whole(site, ranks=[2.0, 1.0])
 
