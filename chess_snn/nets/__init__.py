@@ -13,6 +13,7 @@ from chess_snn.nets.counts import (
     count_spikes,
     count_work,
     footprint,
+    measuring_spike_rate,
 )
 from chess_snn.nets.cpu_evaluator import CpuEvaluator, keep_freed_memory
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
@@ -62,6 +63,7 @@ __all__ = [
     "keep_freed_memory",
     "load_network",
     "make_evaluator",
+    "measuring_spike_rate",
     "net_config",
     "network_digest",
     "read_value",

@@ -20,6 +20,7 @@ Dimensions: F figures.
 import copy
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import fields
 from types import TracebackType
 from typing import Final, Self
@@ -28,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.devices import processor_has_bfloat16
-from chess_snn.nets import Network
+from chess_snn.nets import Network, measuring_spike_rate
 from chess_snn.nets.calibration import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.losses import Losses, compute_losses
@@ -172,16 +173,20 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     planes_BPHW = batch.planes_BPHW
     device = planes_BPHW.device.type
     is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
-    with torch.autocast(
-        device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
-        enabled=settings.precision != "fp32" and not is_slow,
-        # Copies of weights kept from an eager step would not be made again in a replay.
-        cache_enabled=device == "cpu",
-    ):
+    rate = None
+    with ExitStack() as stack:
+        if settings.spike_rate_weight:
+            rate = stack.enter_context(measuring_spike_rate(network))
+        stack.enter_context(torch.autocast(
+            device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
+            enabled=settings.precision != "fp32" and not is_slow,
+            # Copies of weights kept from an eager step would not be made again in a replay.
+            cache_enabled=device == "cpu",
+        ))
         output = network.legal_output(
             planes_BPHW, batch.targets.legal_actions_BL, batch.targets.num_legal_B
         )
-    return compute_losses(network.spec, output, batch.targets, settings)
+    return compute_losses(network.spec, output, batch.targets, settings, rate and rate())
 
 
 def _copy(network: Network) -> Network:
