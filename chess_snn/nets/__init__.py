@@ -5,7 +5,7 @@
 """
 
 from chess_snn.nets.activity import LayerActivity, record_activity
-from chess_snn.nets.config import SIZES, Activation, NetConfig, Size, net_config
+from chess_snn.nets.config import MOST_TICKS, SIZES, Activation, NetConfig, Size, net_config
 from chess_snn.nets.counts import (
     LayerSpikes,
     SpikeCounts,
@@ -33,6 +33,7 @@ from chess_snn.nets.weights import (
 )
 
 __all__ = [
+    "MOST_TICKS",
     "SIZES",
     "Activation",
     "CpuEvaluator",
