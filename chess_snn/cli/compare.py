@@ -117,7 +117,8 @@ def _name(models: Sequence[Model], games: int, settings: Json) -> str:
         for model in models
     )
     players = [
-        [model.file_digest, model.config_digest, model.simulations, model.random_percent]
+        [model.file_digest, model.config_digest, model.simulations, model.random_percent,
+         *([model.ticks] if model.ticks else [])]  # matches of earlier versions keep their names
         for model in models
     ]
     match = json.dumps([players, games, settings], sort_keys=True)

@@ -5,7 +5,7 @@
 """
 
 from chess_snn.nets.activity import LayerActivity, record_activity
-from chess_snn.nets.config import SIZES, Activation, NetConfig, Size, net_config
+from chess_snn.nets.config import MOST_TICKS, SIZES, Activation, NetConfig, Size, net_config
 from chess_snn.nets.counts import (
     LayerSpikes,
     SpikeCounts,
@@ -13,6 +13,7 @@ from chess_snn.nets.counts import (
     count_spikes,
     count_work,
     footprint,
+    measuring_spike_rate,
 )
 from chess_snn.nets.cpu_evaluator import CpuEvaluator, keep_freed_memory
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
@@ -32,6 +33,7 @@ from chess_snn.nets.weights import (
 )
 
 __all__ = [
+    "MOST_TICKS",
     "SIZES",
     "Activation",
     "CpuEvaluator",
@@ -62,6 +64,7 @@ __all__ = [
     "keep_freed_memory",
     "load_network",
     "make_evaluator",
+    "measuring_spike_rate",
     "net_config",
     "network_digest",
     "read_value",

@@ -70,12 +70,29 @@ def _membranes(network: Network, current_TBX: Tensor) -> Tensor:
     return (torch.stack(charges) / config.threshold).cpu()
 
 
+See = Callable[[str, nn.Module, Tensor, Tensor], None]
+"""Gets name, layer, input and output of a layer's call."""
+
+
 @contextmanager
 def watching(
-    network: Network, kinds: tuple[type[nn.Module], ...],
-    see: Callable[[str, nn.Module, Tensor, Tensor], None],
+    network: Network, kinds: tuple[type[nn.Module], ...], see: See
 ) -> Iterator[None]:
-    """Evaluation mode, in which ``see`` gets name, layer, input and output of each layer's call."""
+    """Evaluation mode, in which ``see`` is called after each layer of ``kinds``."""
+    was_training = network.training
+    network.eval()
+    try:
+        with listening(network, kinds, see):
+            yield
+    finally:
+        network.train(was_training)
+
+
+@contextmanager
+def listening(
+    network: Network, kinds: tuple[type[nn.Module], ...], see: See
+) -> Iterator[None]:
+    """The same in the network's present mode."""
 
     def watch(name: str, layer: nn.Module) -> torch.utils.hooks.RemovableHandle:
         def hook(layer: nn.Module, inputs: tuple[Tensor, ...], outputs: Tensor) -> None:
@@ -83,8 +100,6 @@ def watching(
 
         return layer.register_forward_hook(hook)
 
-    was_training = network.training
-    network.eval()
     handles = [
         watch(name, layer) for name, layer in network.named_modules() if isinstance(layer, kinds)
     ]
@@ -93,4 +108,3 @@ def watching(
     finally:
         for handle in handles:
             handle.remove()
-        network.train(was_training)

@@ -13,6 +13,10 @@ Activation = Literal["lif", "ilif", "relu"]
 Size = Literal["tiny", "small", "base", "large"]
 
 
+MOST_TICKS: Final = 64
+"""Of one evaluation."""
+
+
 @settings_class("net")
 class NetConfig:
     """A residual network of spiking neurons, or its ReLU baseline."""
@@ -21,7 +25,7 @@ class NetConfig:
     """Residual blocks of two 3x3 convolutions each."""
     channels: int = Field(default=32, ge=1, le=4096)
     """Channels of every 3x3 convolution."""
-    ticks: int = Field(default=2, ge=1, le=64)
+    ticks: int = Field(default=2, ge=1, le=MOST_TICKS)
     """T: spiking time of one evaluation; 1 with `ilif` and `relu`."""
     activation: Activation = "lif"
     """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick; `relu` is the ordinary

@@ -15,6 +15,8 @@ Dimensions: T ticks, B batch, P planes, C channels, O outputs, H and W board, F 
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv_transpose2d
 
-from chess_snn.nets.activity import watching
+from chess_snn.nets.activity import listening, watching
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.layers import ConvNorm, Neurons
 from chess_snn.nets.network import Network
@@ -42,14 +44,25 @@ _CHUNK: Final = 64
 class LayerSpikes:
     """What the neurons of one layer fired over some positions."""
 
-    spikes: float
+    by_tick: tuple[float, ...]
+    """Spikes in each tick."""
     chances: int
     """As many spikes as there could have been: one a neuron, tick and position, or `levels`."""
+
+    @property
+    def spikes(self) -> float:
+        """In all ticks."""
+        return sum(self.by_tick)
 
     @property
     def rate(self) -> float:
         """Share of neurons and ticks that spiked, in [0, 1]."""
         return self.spikes / self.chances
+
+    @property
+    def rates_by_tick(self) -> tuple[float, ...]:
+        """The same of each tick."""
+        return tuple(spikes * len(self.by_tick) / self.chances for spikes in self.by_tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +157,33 @@ def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
     most = network.config.most_spikes
 
     def see(name: str, _layer: nn.Module, _currents: Tensor, spikes: Tensor) -> None:
-        layers[name] = LayerSpikes(float(_sum(spikes)), most * spikes.numel())
+        by_tick = tuple(_sum(spikes.flatten(1), dim=1).tolist())
+        layers[name] = LayerSpikes(by_tick, most * spikes.numel())
 
     if network.config.is_spiking:
         with watching(network, (Neurons,), see):
             network(planes_BPHW)
     return SpikeCounts(layers, len(planes_BPHW))
+
+
+@contextmanager
+def measuring_spike_rate(network: Network) -> Iterator[Callable[[], Tensor]]:
+    """Listen to calls of ``network``, in whatever mode it is.
+
+    Yields:
+        What gives, after a call, the ``rate`` of :class:`SpikeCounts` as float32[]: differentiable,
+        through the neurons' surrogate.
+    """
+    sums: list[Tensor] = []
+    chances = 0
+
+    def see(_name: str, _layer: nn.Module, _currents: Tensor, spikes: Tensor) -> None:
+        nonlocal chances
+        sums.append(spikes.sum(dtype=torch.float32))
+        chances += network.config.most_spikes * spikes.numel()
+
+    with listening(network, (Neurons,), see):
+        yield lambda: torch.stack(sums).sum() / chances
 
 
 @torch.no_grad()

@@ -40,6 +40,22 @@ IntegerArray = NDArray[np.integer[Any]]
 _BEHIND = float("-inf")
 
 
+Mean = Callable[[Tensor], Tensor]
+"""From spikes [T, B, X] to the rates, float32, that a readout sees."""
+
+
+def mean_over_ticks(fired_TBX: Tensor) -> Tensor:
+    """Spike rates float32[B, X]."""
+    return fired_TBX.mean(0, dtype=torch.float32)
+
+
+def running_means(fired_TBX: Tensor) -> Tensor:
+    """Spike rates up to each tick, float32[T * B, X]: all rows of the first tick, then the next."""
+    ticks_T = torch.arange(1, len(fired_TBX) + 1, dtype=torch.float32, device=fired_TBX.device)
+    sums_TBX = fired_TBX.cumsum(0, dtype=torch.float32)
+    return (sums_TBX / ticks_T.view(-1, *[1] * (fired_TBX.ndim - 1))).flatten(0, 1)
+
+
 class Neurons(nn.Module):
     """A layer of neurons: currents [T, B, X] to spikes [T, B, X], or ReLU in the baseline."""
 
@@ -115,9 +131,9 @@ class PolicyHead(nn.Module):
         """Logits float32[B, A]."""
         return read_policy(self.readout, self.rates(fired_TBCHW), self.is_dense)
 
-    def rates(self, fired_TBCHW: Tensor) -> Tensor:
-        """What the readout sees: spike rates float32[B, C, H, W]."""
-        return mean_over_ticks(self.neurons(self.conv(fired_TBCHW)))
+    def rates(self, fired_TBCHW: Tensor, mean: Mean = mean_over_ticks) -> Tensor:
+        """What the readout sees: spike rates float32[B, C, H, W], or rows as ``mean`` makes."""
+        return mean(self.neurons(self.conv(fired_TBCHW)))
 
 
 class ValueHead(nn.Module):
@@ -132,13 +148,16 @@ class ValueHead(nn.Module):
         self.readout = nn.Linear(config.value_hidden, num_value_outputs(spec))
         self.plies_left_readout = nn.Linear(config.value_hidden, 1)
 
-    def forward(self, fired_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, fired_TBCHW: Tensor, mean: Mean = mean_over_ticks
+    ) -> tuple[Tensor, Tensor]:
         """What is predicted of the game's end, and of how far away it is.
 
-        Logits float32[B, V], see :mod:`chess_snn.nets.values`; and log(1 + plies left) float32[B].
+        Logits float32[B, V], see :mod:`chess_snn.nets.values`; and log(1 + plies left) float32[B];
+        or rows as ``mean`` makes.
         """
         seen_TBF = squares_first(self.neurons1(self.conv(fired_TBCHW)))
-        rate_BF = mean_over_ticks(self.neurons2(self.hidden(seen_TBF)))
+        rate_BF = mean(self.neurons2(self.hidden(seen_TBF)))
         plies_left_B1 = read_float32(self.plies_left_readout, rate_BF)
         return read_float32(self.readout, rate_BF), TYPICAL_LOG_PLIES + plies_left_B1.squeeze(1)
 
@@ -147,11 +166,6 @@ def each_tick(layer: Callable[[Tensor], Tensor], x_TBX: Tensor) -> Tensor:
     """``layer`` of all ticks in one call, with the ticks folded into the batch."""
     y_XX = layer(x_TBX.flatten(0, 1))
     return y_XX.view(x_TBX.shape[:2] + y_XX.shape[1:])
-
-
-def mean_over_ticks(fired_TBX: Tensor) -> Tensor:
-    """Spike rates float32[B, X]."""
-    return fired_TBX.mean(0, dtype=torch.float32)
 
 
 def squares_first(x_XCHW: Tensor) -> Tensor:

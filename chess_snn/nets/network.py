@@ -7,7 +7,7 @@ Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions, L 
 actions, V outputs of the value head.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +18,12 @@ from chess_snn.nets.layers import (
     READOUT_GAIN,
     Block,
     ConvNorm,
+    Mean,
     Neurons,
     PolicyHead,
     ValueHead,
     initialise,
+    mean_over_ticks,
     read_legal_policy,
 )
 from chess_snn.nets.values import first_value_bias
@@ -70,15 +72,20 @@ class Network(nn.Module):
         return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
 
     def legal_output(
-        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
+        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor,
+        mean: Mean = mean_over_ticks,
     ) -> LegalOutput:
-        """Evaluate ``planes_BPHW`` for the listed actions, integers; differentiable too."""
+        """Evaluate ``planes_BPHW`` for the listed actions, integers; differentiable too.
+
+        With :func:`.running_means` the answer after each tick is given: T * B rows, first those of
+        a network of one tick, last those of all ticks. The lists then have as many rows.
+        """
         fired_TBCHW = self._trunk(planes_BPHW)
         legal_logits_BL = read_legal_policy(
-            self.policy.readout, self.policy.rates(fired_TBCHW), legal_actions_BL, num_legal_B,
-            self.policy.is_dense,
+            self.policy.readout, self.policy.rates(fired_TBCHW, mean), legal_actions_BL,
+            num_legal_B, self.policy.is_dense,
         )
-        return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
+        return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW, mean))
 
     def value_logits(self, planes_BPHW: Tensor) -> Tensor:
         """float32[B, V] of :class:`NetworkOutput`, without the rest of it."""
@@ -92,6 +99,16 @@ class Network(nn.Module):
             u_TBCHW = block(u_TBCHW)
         fired_TBCHW: Tensor = self.neurons(u_TBCHW)
         return fired_TBCHW
+
+    def with_ticks(self, ticks: int) -> "Network":
+        """A network for play with the same weights that runs for another number of ticks.
+
+        Raises:
+            ConfigError: networks with these neurons have one tick, or there are no such many.
+        """
+        other = Network(self.spec, replace(self.config, ticks=ticks))
+        other.load_state_dict(self.state_dict())
+        return other.eval()
 
     @property
     def num_parameters(self) -> int:

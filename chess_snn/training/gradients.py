@@ -20,6 +20,7 @@ Dimensions: F figures.
 import copy
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import fields
 from types import TracebackType
 from typing import Final, Self
@@ -28,8 +29,9 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.devices import processor_has_bfloat16
-from chess_snn.nets import Network
+from chess_snn.nets import Network, measuring_spike_rate
 from chess_snn.nets.calibration import single_torch_threads
+from chess_snn.nets.layers import mean_over_ticks, running_means
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.losses import Losses, compute_losses
 from chess_snn.training.settings import Precision, TrainingSettings
@@ -168,20 +170,30 @@ class Gradients:
 
 
 def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings) -> Losses:
-    """Losses of ``batch`` in the network's present mode, with gradient."""
+    """Losses of ``batch`` in the network's present mode, with gradient.
+
+    With ``any_tick`` they are means over the answers after each tick.
+    """
+    targets, mean = batch.targets, mean_over_ticks
+    if settings.any_tick:
+        targets, mean = targets.repeated(network.config.ticks), running_means
     planes_BPHW = batch.planes_BPHW
     device = planes_BPHW.device.type
     is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
-    with torch.autocast(
-        device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
-        enabled=settings.precision != "fp32" and not is_slow,
-        # Copies of weights kept from an eager step would not be made again in a replay.
-        cache_enabled=device == "cpu",
-    ):
+    rate = None
+    with ExitStack() as stack:
+        if settings.spike_rate_weight:
+            rate = stack.enter_context(measuring_spike_rate(network))
+        stack.enter_context(torch.autocast(
+            device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
+            enabled=settings.precision != "fp32" and not is_slow,
+            # Copies of weights kept from an eager step would not be made again in a replay.
+            cache_enabled=device == "cpu",
+        ))
         output = network.legal_output(
-            planes_BPHW, batch.targets.legal_actions_BL, batch.targets.num_legal_B
+            planes_BPHW, targets.legal_actions_BL, targets.num_legal_B, mean
         )
-    return compute_losses(network.spec, output, batch.targets, settings)
+    return compute_losses(network.spec, output, targets, settings, rate and rate())
 
 
 def _copy(network: Network) -> Network:

@@ -3,7 +3,7 @@
 Dimensions: B positions, L columns for legal actions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import torch
@@ -43,6 +43,8 @@ class Losses:
     near 0 where everything looks like a draw."""
     value_error: Tensor
     """Mean distance of the predicted value from its target."""
+    spike_rate: Tensor
+    """Share of neurons and virtual ticks that spiked, in [0, 1]; 0 where it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,13 @@ class Targets:
     ended_B: Tensor
     """float32 in {0, 1}: whether the game ended on the board, so that the plies left are true."""
 
+    def repeated(self, times: int) -> "Targets":
+        """The same B rows ``times`` times in a row."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Targets(**{
+            name: column.repeat(times, *[1] * (column.ndim - 1)) for name, column in columns.items()
+        })
+
 
 def value_loss(spec: GameSpec, value_logits_BV: Tensor, values_stm_B: Tensor) -> Tensor:
     """Mean cross-entropy with :func:`chess_snn.nets.value_target`, nats."""
@@ -82,7 +91,8 @@ def plies_left_loss(plies_left_B: Tensor, targets: Targets) -> Tensor:
 
 
 def compute_losses(
-    spec: GameSpec, output: LegalOutput, targets: Targets, settings: TrainingSettings
+    spec: GameSpec, output: LegalOutput, targets: Targets, settings: TrainingSettings,
+    spike_rate: Tensor | None = None,
 ) -> Losses:
     """The losses of one batch of positions of the game ``spec``.
 
@@ -90,6 +100,8 @@ def compute_losses(
     the game went than the network itself expected (REINFORCE with a baseline; Williams 1992, §4):
     a positive advantage makes the played action likelier, a negative one less likely, down to
     ``LEAST_LOG_PROBABILITY``. The baseline is not differentiated.
+
+    ``spike_rate`` float32[], if given, is that of the batch; the settings say how much it costs.
     """
     log_policy_BL = log_policy(output.legal_logits_BL, targets)
     policy_BL = log_policy_BL.exp()
@@ -113,6 +125,8 @@ def compute_losses(
         + settings.plies_left_weight * plies_left
         - settings.entropy_bonus * entropy
     )
+    if spike_rate is not None:
+        total = total + settings.spike_rate_weight * spike_rate
     return Losses(
         total=total, value=value, policy=policy, plies_left=plies_left, entropy=entropy,
         target_entropy=_policy_mean(
@@ -120,6 +134,7 @@ def compute_losses(
         ),
         value_mean_abs=expected_B.abs().mean(),
         value_error=(expected_B - wanted_B).abs().mean(),
+        spike_rate=total.new_zeros(()) if spike_rate is None else spike_rate,
     )
 
 

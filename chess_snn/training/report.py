@@ -134,6 +134,8 @@ class TrainingReport:
     """Mean size of the predicted value, in [0, ``GameSpec.value_limit``]."""
     value_error: float
     """Mean distance of the predicted value from its target, in the same units."""
+    spike_rate: float | None
+    """Share of neurons and virtual ticks that spiked, in [0, 1]; None without a penalty on it."""
     gradient_norm: float
     """Before clipping."""
     learning_rate: float
@@ -259,6 +261,7 @@ def _is_overflow(figures: StepFigures) -> bool:
 def make_report(
     log: FigureLog, batch_size: int, learning_rate: float, loss_scale: float | None,
     seconds: float, micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
+    has_spike_rate: bool,
 ) -> TrainingReport:
     """The report of the steps in ``log``; without any, its means are 0."""
     steps: Sequence[StepFigures] = log.steps
@@ -279,6 +282,7 @@ def make_report(
         target_entropy=mean("target_entropy"),
         value_mean_abs=mean("value_mean_abs"),
         value_error=mean("value_error"),
+        spike_rate=mean("spike_rate") if has_spike_rate else None,
         gradient_norm=mean("gradient_norm"),
         learning_rate=learning_rate,
         loss_scale=loss_scale,

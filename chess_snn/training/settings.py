@@ -8,6 +8,7 @@ from pydantic import Field
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
+from chess_snn.nets import NetConfig
 from chess_snn.settings import settings_class
 
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -64,6 +65,13 @@ class TrainingSettings:
     new values faster; short ones have less noise once values are known."""
     plies_left_weight: float = Field(default=0.1, ge=0, le=10)
     """Weight of the auxiliary loss: plies from a position to the end of its game."""
+    spike_rate_weight: float = Field(default=0.0, ge=0, le=1000)
+    """Weight of the spike-rate penalty: the share of neurons and ticks that spike, in [0, 1], is
+    added to the loss (of `ilif` neurons, spikes as a share of `net.levels`). 0 does not measure it
+    in training. For spiking networks only."""
+    any_tick: bool = False
+    """Whether the losses are means over the answers after each tick 1 to `net.ticks`, so that the
+    same weights play with any number of ticks. For `lif` networks of several ticks."""
     window_positions: int = Field(default=250_000, ge=2)
     """Initial size of the replay window in positions, at least `batch_size`; c of `window_growth`.
     The oldest games leave first."""
@@ -86,6 +94,23 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
+
+    def check_network(self, network: NetConfig) -> None:
+        """Refuse settings that ``network`` cannot be trained with.
+
+        Raises:
+            ConfigError: one is for networks of other neurons.
+        """
+        if self.spike_rate_weight and not network.is_spiking:
+            raise ConfigError(
+                f"training.spike_rate_weight = {self.spike_rate_weight:g} is for spikes, and "
+                'net.activation = "relu" has none; set training.spike_rate_weight = 0'
+            )
+        if self.any_tick and network.ticks == 1:
+            raise ConfigError(
+                "training.any_tick is for networks of several ticks, and this one has net.ticks = "
+                f'1 (net.activation = "{network.activation}"); set training.any_tick = false'
+            )
 
     @property
     def num_micro_batches(self) -> int:

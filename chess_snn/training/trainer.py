@@ -111,7 +111,9 @@ class Trainer:
 
         Raises:
             UsageError: there are more ranks than micro-batches.
+            ConfigError: the network cannot be trained with these settings.
         """
+        settings.check_network(network.config)
         keep_freed_memory()
         self.game, self.settings, self.seed = game, settings, seed
         self.ranks = ranks
@@ -197,7 +199,7 @@ class Trainer:
         seconds = self._mean_over_ranks(time.perf_counter() - start)
         return make_report(
             log, self.settings.batch_size, rate, self.loss_scale.value(), seconds, tuple(uses),
-            self._division.counts,
+            self._division.counts, bool(self.settings.spike_rate_weight),
         )
 
     def _take_step(self, window: ReplayWindow, prepared: _Prepared, rate: float) -> Tensor:

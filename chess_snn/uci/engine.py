@@ -6,7 +6,6 @@ so a slow wave is followed by smaller ones.
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from chess_snn.campaign.models.references import Model
@@ -198,16 +197,15 @@ class Engine:
         if ticks in (0, trained):
             return network
         try:
-            other = Network(network.spec, replace(network.config, ticks=ticks))
+            other = network.with_ticks(ticks)
         except ConfigError as error:
             self._tell(f"info string Ticks {ticks} is not possible: {error}; it keeps {trained}")
             return network
-        other.load_state_dict(network.state_dict())
         self._tell(
             f"info string network rebuilt with {ticks} ticks and the same weights; it was "
             f"trained with {trained}"
         )
-        return other.eval()
+        return other
 
     def _warm_up(self, tree: GrowingTree, pace: Pace) -> None:
         """Compile kernels, let torch settle, and find the pace, before a clock runs."""

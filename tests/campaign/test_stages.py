@@ -216,7 +216,11 @@ def test_every_trained_generation_keeps_its_losses_by_optimiser_step(played):
 
 def test_training_says_how_much_its_network_spikes(played):
     for receipt in played.receipts:
-        assert 0 < receipt.training.metrics["spike_rate"] < 0.5
+        metrics = receipt.training.metrics
+        assert 0 < metrics["spike_rate"] < 0.5
+        by_tick = [metrics[f"spike_rate/policy.neurons/tick_{tick}"] for tick in (1, 2)]
+        assert metrics["spike_rate/policy.neurons"] == pytest.approx(sum(by_tick) / 2)
+        assert "training_spike_rate" not in metrics
 
 
 def test_training_in_fp16_tells_its_loss_scale(tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -61,6 +62,9 @@ def test_active_neurons_are_the_spikes(spec, positions, name):
         layer: counts.spikes for layer, counts in spikes.layers.items()
     }
     assert work.activation_sparsity == pytest.approx(1 - spikes.rate)
+    for layer in spikes.layers.values():
+        assert len(layer.by_tick) == CONFIGS[name].ticks
+        assert layer.rate == pytest.approx(np.mean(layer.rates_by_tick))
 
 
 def test_a_spike_costs_the_weights_it_passes(spec, positions):

@@ -135,6 +135,7 @@ def train(case, shard, ranks=ALONE):
         outcome.figures.append([
             report.value_loss, report.policy_loss, report.plies_left_loss, report.policy_entropy,
             report.target_entropy, report.value_mean_abs, report.value_error, report.gradient_norm,
+            report.spike_rate or 0.0,
         ])
         outcome.rows.append(seen[-1])
         outcome.scales.append(report.loss_scale)

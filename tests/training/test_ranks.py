@@ -16,8 +16,8 @@ from chess_snn.training.ranks import _choose_backend
 pytestmark = pytest.mark.timeout(600)
 
 EVEN = Case("even")
-SHORT = Case("short", {"batch_size": 56})
-"""The last of four micro-batches has 8 positions."""
+SHORT = Case("short", {"batch_size": 56, "spike_rate_weight": 0.5})
+"""The last of four micro-batches has 8 positions; spikes have a price."""
 SHORT_OF_MEMORY = Case("oom", fault="oom", fault_rank=1, fault_step=2)
 CASES = [EVEN, SHORT, SHORT_OF_MEMORY]
 REFUSED = {

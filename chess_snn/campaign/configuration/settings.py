@@ -227,6 +227,7 @@ class CampaignConfig:
         if game.spec.num_players == 1:
             self._check_one_player(game.spec)
         self._check_policy_loss()
+        self.training.check_network(self.net.network())
         self._check_ranks()
         self._check_tree_memory(game.spec)
 

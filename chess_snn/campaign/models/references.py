@@ -14,11 +14,12 @@ from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import read_receipts
 from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.config import check_range
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
-from chess_snn.errors import CampaignError, UsageError
+from chess_snn.errors import CampaignError, ConfigError, UsageError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, Precision, load_network, stored_game
+from chess_snn.nets import MOST_TICKS, Network, Precision, load_network, stored_game
 from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
@@ -37,6 +38,9 @@ KNOWN_MODELS: Final = (
 )
 """How a network is written."""
 
+WITH_TICKS: Final = "#ticks="
+"""Stands behind a network and before its own number of ticks in play: ``runs/a@12#ticks=2``."""
+
 AT_CHAMPION: Final = "champion"
 """Stands for a generation: the campaign's champion."""
 
@@ -48,6 +52,7 @@ FetchModel = Callable[[str], Path]
 :func:`chess_snn.campaign.models.exporting.export_model` makes it."""
 
 _AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
+_AT_TICKS = re.compile(rf"(?P<model>.+){WITH_TICKS}(?P<ticks>[0-9]{{1,12}})")
 _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 
@@ -72,6 +77,8 @@ class Model:
     """Of a move in play; 0 plays its policy without search."""
     random_percent: float | None = None
     """Of its moves in play, made at random."""
+    ticks: int = 0
+    """Of an evaluation in play; 0 takes those of its training."""
 
     @property
     def name(self) -> str:
@@ -127,14 +134,23 @@ class Model:
 
         Raises:
             CorruptDataError: the file is damaged.
+            UsageError: it cannot have that number of ticks.
         """
         if is_committed(self.weights.parent):
             verify_folder(self.weights.parent)
-        return load_network(self.weights)
+        network = load_network(self.weights)
+        if not self.ticks:
+            return network
+        try:
+            return network.with_ticks(self.ticks)
+        except ConfigError as error:
+            raise UsageError(
+                f"{self.label} is not possible: {error}; or leave {WITH_TICKS}{self.ticks} out"
+            ) from error
 
 
 def find_model(text: str, fetch: FetchModel) -> Model:
-    """The model that ``text`` names; see ``KNOWN_MODELS``.
+    """The model that ``text`` names; see ``KNOWN_MODELS``. ``#ticks=N`` may stand behind it.
 
     Its campaign's frozen settings, where it has a campaign, say how it is searched with.
 
@@ -142,10 +158,28 @@ def find_model(text: str, fetch: FetchModel) -> Model:
         UsageError: nothing of that name is there, or no network is in it.
         ChessSnnError: the registry is away.
     """
-    if is_registered(text):
-        return replace(_find_model(str(fetch(text))), label=text)
     with looking_for(text):
-        return _find_model(text)
+        name, ticks = split_ticks(text)
+    if is_registered(name):
+        model = replace(_find_model(str(fetch(name))), label=name)
+    else:
+        with looking_for(name):
+            model = _find_model(name)
+    label = f"{model.label}{WITH_TICKS}{ticks}"
+    return replace(model, label=label, ticks=ticks) if ticks else model
+
+
+def split_ticks(text: str) -> tuple[str, int]:
+    """``runs/a@12#ticks=2`` as (``runs/a@12``, 2); without ticks, or if it exists as it stands, 0.
+
+    Raises:
+        ConfigError: the number is out of range.
+    """
+    parts = _AT_TICKS.fullmatch(text)
+    if parts is None or Path(text).exists():
+        return text, 0
+    check_range(f"ticks of {text!r}", int(parts["ticks"]), ge=1, le=MOST_TICKS)
+    return parts["model"], int(parts["ticks"])
 
 
 def is_registered(text: str) -> bool:

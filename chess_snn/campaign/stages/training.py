@@ -152,6 +152,7 @@ def train_generation(
             "micro_batch": float(report.micro_batches[-1].micro_batch),
             **_holdout(before, measure_holdout(trainer, window)),
             **_spike_rates(trainer, window),
+            **_training_spike_rate(report),
             **_loss_scale(report),
         },
     }
@@ -220,12 +221,22 @@ def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[
 
 
 def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
-    """Of a network that spikes, in all and by layer."""
+    """Of a network that spikes, in all, by layer, and by tick where it has several."""
     if not trainer.network.config.is_spiking:
         return {}
     counts = trainer.count_spikes(window)
-    layers = {f"spike_rate/{name}": layer.rate for name, layer in counts.layers.items()}
-    return {"spike_rate": counts.rate} | layers
+    rates = {"spike_rate": counts.rate}
+    for name, layer in counts.layers.items():
+        rates[f"spike_rate/{name}"] = layer.rate
+        if len(layer.by_tick) > 1:
+            for tick, rate in enumerate(layer.rates_by_tick, start=1):
+                rates[f"spike_rate/{name}/tick_{tick}"] = rate
+    return rates
+
+
+def _training_spike_rate(report: TrainingReport) -> dict[str, float]:
+    """Over the steps, normalised by batches as the loss is, where it had a penalty."""
+    return {} if report.spike_rate is None else {"training_spike_rate": report.spike_rate}
 
 
 def _devices(trainer: Trainer) -> str:
