@@ -96,14 +96,14 @@ def _print(body: Json) -> None:
     print_message("Energies are modelled, by two models with their terms below, and not measured.")
     executed = next(iter(body["energy"]["fair"]["of"]))
     energies: Columns = {
-        "45 nm": lambda row: _si(row["convention_pj"] * _JOULES, "J"),
-        "fair": lambda row: _si(row["fair_pj"] * _JOULES, "J"),
+        "45 nm": lambda row: si_text(row["convention_pj"] * _JOULES, "J"),
+        "fair": lambda row: si_text(row["fair_pj"] * _JOULES, "J"),
     }
     columns: Columns = {
         "layer": lambda row: row["name"],
-        "accum.": lambda row: _si(row["accumulates"]),
-        "mult.-acc.": lambda row: _si(row["multiply_accumulates"]),
-        "dense": lambda row: _si(row["dense"]),
+        "accum.": lambda row: si_text(row["accumulates"]),
+        "mult.-acc.": lambda row: si_text(row["multiply_accumulates"]),
+        "dense": lambda row: si_text(row["dense"]),
         "zero weights": lambda row: f"{row['zero_weights'] / row['weights']:.1%}",
     }
     layers = body["layers"]
@@ -115,7 +115,7 @@ def _print(body: Json) -> None:
     columns = {
         "layer": lambda row: row["name"], "neurons": lambda row: row["neurons"],
         "active": lambda row: f"{row['active'] / row['chances']:.1%}",
-        "updates": lambda row: _si(row["membrane_updates"]),
+        "updates": lambda row: si_text(row["membrane_updates"]),
     }
     console.print(table_of(
         None, [row for row in layers if row["neurons"] is not None], columns | energies,
@@ -126,13 +126,13 @@ def _print(body: Json) -> None:
         [{"count": count.replace("_", " ")} | {u: body["counts"][u][count] for u in evaluations}
          for count in COUNTS],
         {"count": lambda row: row["count"]}
-        | {f"a {unit}": lambda row, unit=unit: _si(row[unit]) for unit in evaluations},
+        | {f"a {unit}": lambda row, unit=unit: si_text(row[unit]) for unit in evaluations},
         left=("count",),
     ))
     print_rows(None, {
         "activation sparsity": f"{body['activation_sparsity']:.1%}",
         "connection sparsity": f"{body['connection_sparsity']:.2%}",
-        "footprint": f"{_si(body['footprint_bytes'], 'B')}, as trained",
+        "footprint": f"{si_text(body['footprint_bytes'], 'B')}, as trained",
     })
     for kind, text in ENERGY_MODELS.items():
         designs = body["energy"][kind]["of"]
@@ -148,12 +148,12 @@ def _print(body: Json) -> None:
         console.print(table_of(
             text[0].upper() + text[1:], rows,
             {"term": lambda row: row["term"]}
-            | {name: lambda row, name=name: _si(row[name] * _JOULES, "J") for name in designs},
+            | {name: lambda row, name=name: si_text(row[name] * _JOULES, "J") for name in designs},
             left=("term",),
         ))
 
 
-def _si(value: float, unit: str = "") -> str:
+def si_text(value: float, unit: str = "") -> str:
     """Three digits with an SI prefix."""
     for factor, prefix in _PREFIXES:
         if value >= factor:

@@ -1,0 +1,160 @@
+"""Pictures of a study as SVG: Elo against spikes, against modelled energy, and against time.
+
+Energy has two panels, always both: one for each model. Each point has its 95 % interval; an end
+without a bound leaves the picture.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from chess_snn.report.plots import (
+    _CAP,
+    _FAINT,
+    _INK,
+    _TITLE,
+    _line,
+    _Panel,
+    _picture,
+    _text,
+)
+from chess_snn.types import Json
+
+ELO_SPIKES: Final = "elo-spikes.svg"
+ELO_ENERGY: Final = "elo-energy.svg"
+ELO_TIME: Final = "elo-time.svg"
+_COLOURS: Final = ("#3b6ea5", "#c0562f", "#4f8f4a", "#8a5aa8", "#a08a2c", "#5b5b5b")
+"""Of the budgets, in turns."""
+_PJ_TO_UJ: Final = 1e-6
+_ELO_MARGIN: Final = 60.0
+_DECADE_MARGIN: Final = 0.1
+"""Of a logarithmic axis, in decades."""
+_MOST_TICKS: Final = 6
+_MARKS: Final = (1.0, 2.0, 5.0)
+"""Within a decade."""
+_TOP: Final = 66.0
+_HEIGHT: Final = 300.0
+_WIDTH: Final = 360.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """One rating at its place on an axis."""
+
+    name: str
+    x: float
+    elo: float
+    low: float
+    high: float
+    colour: str
+
+
+def study_plots(body: Json) -> dict[str, str]:
+    """The pictures of a study's results, :func:`chess_snn.study.results.results_json`, by file."""
+    rows = body["rows"]
+    budgets = {label: _COLOURS[i % len(_COLOURS)] for i, label in enumerate(_budgets(rows))}
+
+    def points(x: str, factor: float = 1.0) -> list[_Point]:
+        return [_point(row, row["variant"], factor * row[x], budgets) for row in rows]
+
+    def energies(model: str) -> list[_Point]:
+        return [
+            _point(
+                row, row["variant"] if execution == "spiking" else f"{row['variant']} {execution}",
+                _PJ_TO_UJ * picojoules, budgets,
+            )
+            for row in rows for execution, picojoules in row[f"{model}_model_pj"]["move"].items()
+        ]
+
+    return {
+        ELO_SPIKES: _plot(
+            "Elo and spikes", budgets,
+            {"spikes in one evaluation (of ReLU: values above 0)": points("spikes_per_evaluation")},
+        ),
+        ELO_ENERGY: _plot("Elo and energy of a move: two models, nothing measured", budgets, {
+            "µJ a move, 45 nm convention (model)": energies("convention"),
+            "µJ a move, fair model (model)": energies("fair"),
+        }),
+        ELO_TIME: _plot(
+            "Elo and measured time", budgets,
+            {f"ms a move, measured, {body['threads']} threads": points("ms_per_move_measured")},
+        ),
+    }
+
+
+def _budgets(rows: Sequence[Json]) -> list[str]:
+    return list(dict.fromkeys(map(_budget, rows)))
+
+
+def _budget(row: Json) -> str:
+    if not row["is_budget"]:
+        return "equal time"
+    number = row["simulations"]
+    return f"{number} simulations" if number else "no search"
+
+
+def _point(row: Json, name: str, x: float, colours: dict[str, str]) -> _Point:
+    low, high = row["elo_low"], row["elo_high"]
+    return _Point(
+        name, x, row["elo"], -math.inf if low is None else low, math.inf if high is None else high,
+        colours[_budget(row)],
+    )
+
+
+def _plot(title: str, budgets: dict[str, str], panels: dict[str, list[_Point]]) -> str:
+    """Panels side by side with one scale of Elo."""
+    every = [point for points in panels.values() for point in points]
+    ends = [
+        end for point in every for end in (point.elo, point.low, point.high) if math.isfinite(end)
+    ]
+    low, high = min(ends) - _ELO_MARGIN, max(ends) + _ELO_MARGIN
+    parts = [_text(20, 24, title, "start", _TITLE)]
+    for place, (label, colour) in enumerate(budgets.items()):
+        parts.append(_text(20 + 130 * place, 46, label, "start", f'fill="{colour}"'))
+    for place, (label, points) in enumerate(panels.items()):
+        left = 60 + place * (_WIDTH + 110)
+        panel = _Panel(left, left + _WIDTH, _TOP, _TOP + _HEIGHT, low, high)
+        parts += _panel(panel, label, points)
+    width = 60 + len(panels) * (_WIDTH + 110)
+    return _picture(round(max(width, 20 + 130 * len(budgets))), 430, parts)
+
+
+def _panel(panel: _Panel, label: str, points: Sequence[_Point]) -> Iterator[str]:
+    least = min((point.x for point in points if point.x > 0), default=1.0)
+    places = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
+    first, last = min(places) - _DECADE_MARGIN, max(places) + _DECADE_MARGIN
+    step = 10.0 ** math.floor(math.log10(panel.high - panel.low))
+    step = step if (panel.high - panel.low) / step >= 4 else step / 4
+    numbers = range(math.ceil(panel.low / step), math.floor(panel.high / step) + 1)
+    yield from panel.lines((number * step for number in numbers), ".0f")
+    for mark in _marks(first, last):
+        x = panel.across((math.log10(mark) - first) / (last - first))
+        yield _line(x, panel.top, x, panel.bottom, _FAINT)
+        yield _text(x, panel.bottom + 16, f"{mark:,g}")
+    yield _line(panel.left, panel.top, panel.left, panel.bottom, _INK)
+    yield _line(panel.left, panel.bottom, panel.right, panel.bottom, _INK)
+    yield _text(panel.across(0.5), panel.bottom + 38, label)
+    for point, place in zip(points, places, strict=True):
+        yield from _draw(panel, point, panel.across((place - first) / (last - first)))
+
+
+def _draw(panel: _Panel, point: _Point, x: float) -> Iterator[str]:
+    y = panel.level(point.elo)
+    bottom, top = panel.level(max(point.low, panel.low)), panel.level(min(point.high, panel.high))
+    yield _line(x, bottom, x, top, point.colour)
+    for end, end_y in ((point.low, bottom), (point.high, top)):
+        if math.isfinite(end):
+            yield _line(x - _CAP, end_y, x + _CAP, end_y, point.colour)
+    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{point.colour}"/>'
+    yield _text(x + 7, y - 5, point.name, "start", f'font-size="10" fill="{point.colour}"')
+
+
+def _marks(first: float, last: float) -> list[float]:
+    """Round numbers between two powers of ten; not too many."""
+    decades = range(math.floor(first), math.ceil(last) + 1)
+    found = [
+        mark * 10.0**decade for decade in decades for mark in _MARKS
+        if first <= math.log10(mark * 10.0**decade) <= last
+    ]
+    return found if len(found) <= _MOST_TICKS else found[:: math.ceil(len(found) / _MOST_TICKS)]
