@@ -39,7 +39,7 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.games import get_game
 from chess_snn.report.plots import ladder_svg
-from chess_snn.study.rating import LadderGames
+from chess_snn.study.rating import MOST_GAMES, LadderGames
 from chess_snn.types import Json
 
 RATINGS: Final = "ratings.json"
@@ -47,8 +47,6 @@ PLOT: Final = "ratings.svg"
 GAMES: Final = "games.pgn"
 _PARTS: Final = "parts"
 _SCALE: Final = "Elo on the ladder, random = 0"
-_MOST_GAMES: Final = 2000
-"""Of a pairing: the book has 1,000 openings."""
 ENGINE_S: Final = 60.0
 """No clock runs: an engine that is slow because the machine is busy should not be taken
 for dead."""
@@ -67,7 +65,7 @@ def find_ladder(path: Path | None) -> Ladder:
 def rate(
     networks: Annotated[list[str], typer.Argument(help=f"Networks, each: {KNOWN_MODELS}.")],
     games: Annotated[
-        int, typer.Option(min=2 * BATCH_PAIRS, max=_MOST_GAMES,
+        int, typer.Option(min=2 * BATCH_PAIRS, max=MOST_GAMES,
                           help="Of each network; with --against, of each of its pairings.")
     ] = 100,
     simulations: SimulationsOption = 64,

@@ -1,12 +1,13 @@
 """Pictures of a study as SVG: Elo against spikes, against modelled energy, and against time.
 
 Energy has two panels, always both: one for each model. Each point has its 95 % interval; an end
-without a bound leaves the picture.
+without a bound leaves the picture. Colours are budgets. Numbers are networks, named below.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 from chess_snn.report.plots import (
@@ -36,6 +37,12 @@ _MARKS: Final = (1.0, 2.0, 5.0)
 _TOP: Final = 66.0
 _HEIGHT: Final = 300.0
 _WIDTH: Final = 360.0
+_STRIDE: Final = _WIDTH + 70
+"""From panel to panel."""
+_LEFT: Final = 60.0
+_BUDGET_WIDTH: Final = 130
+_NAME_WIDTH: Final = 205
+_NAME_HEIGHT: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +116,41 @@ def _plot(title: str, budgets: dict[str, str], panels: dict[str, list[_Point]]) 
         end for point in every for end in (point.elo, point.low, point.high) if math.isfinite(end)
     ]
     low, high = min(ends) - _ELO_MARGIN, max(ends) + _ELO_MARGIN
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(p.name for p in every), start=1)}
+    width = _LEFT + len(panels) * _STRIDE
+    columns = int(width // _NAME_WIDTH)
     parts = [_text(20, 24, title, "start", _TITLE)]
-    for place, (label, colour) in enumerate(budgets.items()):
-        parts.append(_text(20 + 130 * place, 46, label, "start", f'fill="{colour}"'))
+    parts += [
+        _text(20 + _BUDGET_WIDTH * place, 46, label, "start", f'fill="{colour}"')
+        for place, (label, colour) in enumerate(budgets.items())
+    ]
     for place, (label, points) in enumerate(panels.items()):
-        left = 60 + place * (_WIDTH + 110)
+        left = _LEFT + place * _STRIDE
         panel = _Panel(left, left + _WIDTH, _TOP, _TOP + _HEIGHT, low, high)
-        parts += _panel(panel, label, points)
-    width = 60 + len(panels) * (_WIDTH + 110)
-    return _picture(round(max(width, 20 + 130 * len(budgets))), 430, parts)
+        parts += _panel(panel, label, points, numbers)
+    top = _TOP + _HEIGHT + 64
+    parts += [
+        _text(20 + _NAME_WIDTH * ((number - 1) % columns),
+              top + _NAME_HEIGHT * ((number - 1) // columns), f"{number}  {name}", "start")
+        for name, number in numbers.items()
+    ]
+    rows = math.ceil(len(numbers) / columns)
+    return _picture(
+        round(max(width, 20 + _BUDGET_WIDTH * len(budgets))), round(top + _NAME_HEIGHT * rows),
+        parts,
+    )
 
 
-def _panel(panel: _Panel, label: str, points: Sequence[_Point]) -> Iterator[str]:
+def _panel(
+    panel: _Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int]
+) -> Iterator[str]:
     least = min((point.x for point in points if point.x > 0), default=1.0)
     places = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
     first, last = min(places) - _DECADE_MARGIN, max(places) + _DECADE_MARGIN
     step = 10.0 ** math.floor(math.log10(panel.high - panel.low))
     step = step if (panel.high - panel.low) / step >= 4 else step / 4
-    numbers = range(math.ceil(panel.low / step), math.floor(panel.high / step) + 1)
-    yield from panel.lines((number * step for number in numbers), ".0f")
+    steps = range(math.ceil(panel.low / step), math.floor(panel.high / step) + 1)
+    yield from panel.lines((number * step for number in steps), ".0f")
     for mark in _marks(first, last):
         x = panel.across((math.log10(mark) - first) / (last - first))
         yield _line(x, panel.top, x, panel.bottom, _FAINT)
@@ -136,18 +159,22 @@ def _panel(panel: _Panel, label: str, points: Sequence[_Point]) -> Iterator[str]
     yield _line(panel.left, panel.bottom, panel.right, panel.bottom, _INK)
     yield _text(panel.across(0.5), panel.bottom + 38, label)
     for point, place in zip(points, places, strict=True):
-        yield from _draw(panel, point, panel.across((place - first) / (last - first)))
+        x = panel.across((place - first) / (last - first))
+        yield from _draw(panel, point, x, numbers[point.name])
 
 
-def _draw(panel: _Panel, point: _Point, x: float) -> Iterator[str]:
+def _draw(panel: _Panel, point: _Point, x: float, number: int) -> Iterator[str]:
     y = panel.level(point.elo)
     bottom, top = panel.level(max(point.low, panel.low)), panel.level(min(point.high, panel.high))
     yield _line(x, bottom, x, top, point.colour)
     for end, end_y in ((point.low, bottom), (point.high, top)):
         if math.isfinite(end):
             yield _line(x - _CAP, end_y, x + _CAP, end_y, point.colour)
-    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{point.colour}"/>'
-    yield _text(x + 7, y - 5, point.name, "start", f'font-size="10" fill="{point.colour}"')
+    yield (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{point.colour}">'
+        f"<title>{escape(point.name)}: Elo {point.elo:.0f}</title></circle>"
+    )
+    yield _text(x + 6, y - 6, str(number), "start", f'fill="{point.colour}"')
 
 
 def _marks(first: float, last: float) -> list[float]:

@@ -46,6 +46,8 @@ from chess_snn.evaluation.ladder.adaptive import BATCH_PAIRS
 from chess_snn.games import get_game
 from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
+from chess_snn.search import MAX_SIMULATIONS
+from chess_snn.study.rating import MOST_GAMES
 from chess_snn.study.variants import Variant
 from chess_snn.training import IterationPlan, Trainer
 from chess_snn.types import Json, LogFn
@@ -88,9 +90,9 @@ class StudyRequest:
 
     def __post_init__(self) -> None:
         for simulations in self.simulations:
-            check_range("--simulations", simulations, ge=0)
-        check_range("--rating-games", self.rating_games, ge=2 * BATCH_PAIRS)
-        check_range("--match-games", self.match_games, ge=0)
+            check_range("--simulations", simulations, ge=0, le=MAX_SIMULATIONS)
+        check_range("--rating-games", self.rating_games, ge=2 * BATCH_PAIRS, le=MOST_GAMES)
+        check_range("--match-games", self.match_games, ge=0, le=MOST_GAMES)
         if self.match_games % 2:
             raise UsageError(
                 f"--match-games must be even, got {self.match_games}: each opening is played with "

@@ -23,6 +23,8 @@ from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.types import Progress
 
+MOST_GAMES: Final = 2000
+"""Of a pairing: the book has 1,000 openings."""
 _DIGEST_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 

@@ -63,14 +63,11 @@ def _network(results: StudyResults, variant: Variant) -> Json:
 
 
 def neurons_text(cost: Json) -> str:
-    """``lif, 4 ticks`` or ``ilif, 4 levels`` or ``relu``."""
+    """``lif T=4`` with its ticks, ``ilif D=4`` with its levels, or ``relu``."""
     if cost["activation"] == "relu":
         return "relu"
-    unit, number = (
-        ("tick", cost["ticks"]) if cost["activation"] == "lif"
-        else ("level", cost["virtual_ticks"] // cost["ticks"])
-    )
-    return f"{cost['activation']}, {number} {unit}{'s' if number > 1 else ''}"
+    letter = "T" if cost["activation"] == "lif" else "D"
+    return f"{cost['activation']} {letter}={cost['virtual_ticks']}"
 
 
 def _rows(results: StudyResults) -> Iterator[Json]:
@@ -111,7 +108,7 @@ def _match(match: HeadToHead, first: Variant) -> Json:
     return {
         "variant": match.variant.name, "simulations": match.simulations,
         "against": first.name, "against_simulations": match.first_simulations,
-        "is_equal_time": match.is_equal_time,
+        "is_equal_time": match.is_equal_time, "is_budget": match.is_budget,
         **{name: summary[name] for name in _MATCH},
         "elo": elo_json(match.result),
         "likelihood_of_superiority": compare(match.result).superiority,

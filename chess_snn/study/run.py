@@ -41,11 +41,11 @@ from chess_snn.study.variants import Variant
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json, LogFn, Progress
 
-COST_GAMES: Final = 4
+COST_GAMES: Final = 8
 """Timed one after another."""
 COST_POSITIONS: Final = 256
 """Counted on."""
-_COST_PLIES: Final = 80
+_COST_PLIES: Final = 40
 """Most of a timed game."""
 _NEAR_ENOUGH: Final = 0.1
 """Relative error of an equal time."""
@@ -79,6 +79,8 @@ class HeadToHead:
     simulations: int
     first_simulations: int
     is_equal_time: bool
+    is_budget: bool
+    """Whether both have the same budget, one that was asked for."""
     result: MatchResult
 
 
@@ -266,7 +268,10 @@ class StudyRun:
         if self._has_equal_time:
             pairings[self._equal_simulations(variant), max(request.simulations)] = True
         return [
-            HeadToHead(variant, own, firsts, is_equal, self._match(variant, own, first, firsts))
+            HeadToHead(
+                variant, own, firsts, is_equal, own == firsts,
+                self._match(variant, own, first, firsts),
+            )
             for (own, firsts), is_equal in pairings.items()
         ]
 

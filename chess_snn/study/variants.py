@@ -7,6 +7,7 @@ from typing import Final
 
 from chess_snn.campaign.configuration.loading import changed_config
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 
 PAIR: Final = ("spiking", "relu")
@@ -55,6 +56,9 @@ def make_variants(
         UsageError: a name is malformed or used twice, or the network of a pair does not spike.
         ConfigError: a setting is unknown, or a value is out of range.
     """
+    for option, numbers in (("--ticks", ticks), ("--levels", levels)):
+        for number in numbers:
+            check_range(option, number, ge=1, le=64)
     baseline = ["net.activation=relu", "net.ticks=0"]
     if config.net.precision == "int8":
         baseline.append("net.precision=bf16")  # int8 counts spikes

@@ -89,9 +89,9 @@ def study_metrics(body: Json) -> Iterator[tuple[str, float | None]]:
             if place == "equal_time":
                 yield f"{row['variant']}/simulations_equal_time", row["simulations"]
     for match in body["matches"]:
-        place = "equal_time" if match["is_equal_time"] else f"at_{match['simulations']}"
-        for name in _MATCH:
-            yield f"{match['variant']}/match_{name}_{place}", match[name]
+        for place in _places(match):
+            for name in _MATCH:
+                yield f"{match['variant']}/match_{name}_{place}", match[name]
 
 
 def _places(row: Json) -> list[str]:
