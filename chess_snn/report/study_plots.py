@@ -7,26 +7,24 @@ without a bound leaves the picture. Colours are budgets. Numbers are networks, n
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
-from chess_snn.report.plots import (
-    _CAP,
-    _FAINT,
-    _INK,
-    _TITLE,
-    _line,
-    _Panel,
-    _picture,
-    _text,
+from chess_snn.evaluation.ratings.result import Estimate
+from chess_snn.report.drawing import (
+    COLOURS,
+    FAINT,
+    TITLE,
+    Panel,
+    interval,
+    line,
+    picture,
+    text,
 )
 from chess_snn.types import Json
 
 ELO_SPIKES: Final = "elo-spikes.svg"
 ELO_ENERGY: Final = "elo-energy.svg"
 ELO_TIME: Final = "elo-time.svg"
-_COLOURS: Final = ("#3b6ea5", "#c0562f", "#4f8f4a", "#8a5aa8", "#a08a2c", "#5b5b5b")
-"""Of the budgets, in turns."""
 _PJ_TO_UJ: Final = 1e-6
 _ELO_MARGIN: Final = 60.0
 _DECADE_MARGIN: Final = 0.1
@@ -51,16 +49,14 @@ class _Point:
 
     name: str
     x: float
-    elo: float
-    low: float
-    high: float
+    elo: Estimate
     colour: str
 
 
 def study_plots(body: Json) -> dict[str, str]:
     """The pictures of a study's results, :func:`chess_snn.study.results.results_json`, by file."""
     rows = body["rows"]
-    budgets = {label: _COLOURS[i % len(_COLOURS)] for i, label in enumerate(_budgets(rows))}
+    budgets = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(_budgets(rows))}
 
     def points(x: str, factor: float = 1.0) -> list[_Point]:
         return [_point(row, row["variant"], factor * row[x], budgets) for row in rows]
@@ -103,78 +99,65 @@ def _budget(row: Json) -> str:
 
 def _point(row: Json, name: str, x: float, colours: dict[str, str]) -> _Point:
     low, high = row["elo_low"], row["elo_high"]
-    return _Point(
-        name, x, row["elo"], -math.inf if low is None else low, math.inf if high is None else high,
-        colours[_budget(row)],
+    elo = Estimate(
+        row["elo"], -math.inf if low is None else low, math.inf if high is None else high
     )
+    return _Point(name, x, elo, colours[_budget(row)])
 
 
 def _plot(title: str, budgets: dict[str, str], panels: dict[str, list[_Point]]) -> str:
     """Panels side by side with one scale of Elo."""
     every = [point for points in panels.values() for point in points]
     ends = [
-        end for point in every for end in (point.elo, point.low, point.high) if math.isfinite(end)
+        end for point in every for end in (point.elo.value, point.elo.low, point.elo.high)
+        if math.isfinite(end)
     ]
     low, high = min(ends) - _ELO_MARGIN, max(ends) + _ELO_MARGIN
     numbers = {name: i for i, name in enumerate(dict.fromkeys(p.name for p in every), start=1)}
     width = _LEFT + len(panels) * _STRIDE
     columns = int(width // _NAME_WIDTH)
-    parts = [_text(20, 24, title, "start", _TITLE)]
+    parts = [text(20, 24, title, "start", TITLE)]
     parts += [
-        _text(20 + _BUDGET_WIDTH * place, 46, label, "start", f'fill="{colour}"')
+        text(20 + _BUDGET_WIDTH * place, 46, label, "start", f'fill="{colour}"')
         for place, (label, colour) in enumerate(budgets.items())
     ]
     for place, (label, points) in enumerate(panels.items()):
         left = _LEFT + place * _STRIDE
-        panel = _Panel(left, left + _WIDTH, _TOP, _TOP + _HEIGHT, low, high)
+        panel = Panel(left, left + _WIDTH, _TOP, _TOP + _HEIGHT, low, high)
         parts += _panel(panel, label, points, numbers)
     top = _TOP + _HEIGHT + 64
     parts += [
-        _text(20 + _NAME_WIDTH * ((number - 1) % columns),
+        text(20 + _NAME_WIDTH * ((number - 1) % columns),
               top + _NAME_HEIGHT * ((number - 1) // columns), f"{number}  {name}", "start")
         for name, number in numbers.items()
     ]
     rows = math.ceil(len(numbers) / columns)
-    return _picture(
+    return picture(
         round(max(width, 20 + _BUDGET_WIDTH * len(budgets))), round(top + _NAME_HEIGHT * rows),
         parts,
     )
 
 
 def _panel(
-    panel: _Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int]
+    panel: Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int]
 ) -> Iterator[str]:
     least = min((point.x for point in points if point.x > 0), default=1.0)
     places = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
     first, last = min(places) - _DECADE_MARGIN, max(places) + _DECADE_MARGIN
-    step = 10.0 ** math.floor(math.log10(panel.high - panel.low))
-    step = step if (panel.high - panel.low) / step >= 4 else step / 4
-    steps = range(math.ceil(panel.low / step), math.floor(panel.high / step) + 1)
-    yield from panel.lines((number * step for number in steps), ".0f")
+    yield from panel.lines(panel.round_levels(), ".0f")
     for mark in _marks(first, last):
         x = panel.across((math.log10(mark) - first) / (last - first))
-        yield _line(x, panel.top, x, panel.bottom, _FAINT)
-        yield _text(x, panel.bottom + 16, f"{mark:,g}")
-    yield _line(panel.left, panel.top, panel.left, panel.bottom, _INK)
-    yield _line(panel.left, panel.bottom, panel.right, panel.bottom, _INK)
-    yield _text(panel.across(0.5), panel.bottom + 38, label)
+        yield line(x, panel.top, x, panel.bottom, FAINT)
+        yield text(x, panel.bottom + 16, f"{mark:,g}")
+    yield from panel.axes()
+    yield text(panel.across(0.5), panel.bottom + 38, label)
     for point, place in zip(points, places, strict=True):
         x = panel.across((place - first) / (last - first))
-        yield from _draw(panel, point, x, numbers[point.name])
-
-
-def _draw(panel: _Panel, point: _Point, x: float, number: int) -> Iterator[str]:
-    y = panel.level(point.elo)
-    bottom, top = panel.level(max(point.low, panel.low)), panel.level(min(point.high, panel.high))
-    yield _line(x, bottom, x, top, point.colour)
-    for end, end_y in ((point.low, bottom), (point.high, top)):
-        if math.isfinite(end):
-            yield _line(x - _CAP, end_y, x + _CAP, end_y, point.colour)
-    yield (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{point.colour}">'
-        f"<title>{escape(point.name)}: Elo {point.elo:.0f}</title></circle>"
-    )
-    yield _text(x + 6, y - 6, str(number), "start", f'fill="{point.colour}"')
+        yield from interval(
+            panel, x, point.elo, point.colour, f"{point.name}: Elo {point.elo.value:.0f}"
+        )
+        y = panel.level(point.elo.value)
+        yield text(x + 6, y - 6, str(numbers[point.name]), "start", f'fill="{point.colour}"')
 
 
 def _marks(first: float, last: float) -> list[float]:

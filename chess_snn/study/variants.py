@@ -62,6 +62,8 @@ def make_variants(
     baseline = ["net.activation=relu", "net.ticks=0"]
     if config.net.precision == "int8":
         baseline.append("net.precision=bf16")  # int8 counts spikes
+    if getattr(config.training, "spike_rate_weight", 0.0):
+        baseline.append("training.spike_rate_weight=0.0")
     wanted: list[tuple[str, list[str]]] = []
     if pair:
         if not config.net.network().is_spiking:
