@@ -142,8 +142,8 @@ def _panel(
     panel: Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int]
 ) -> Iterator[str]:
     least = min((point.x for point in points if point.x > 0), default=1.0)
-    places = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
-    first, last = min(places) - _DECADE_MARGIN, max(places) + _DECADE_MARGIN
+    decades = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
+    first, last = min(decades) - _DECADE_MARGIN, max(decades) + _DECADE_MARGIN
     yield from panel.lines(panel.round_levels(), ".0f")
     for mark in _marks(first, last):
         x = panel.across((math.log10(mark) - first) / (last - first))
@@ -151,8 +151,8 @@ def _panel(
         yield text(x, panel.bottom + 16, f"{mark:,g}")
     yield from panel.axes()
     yield text(panel.across(0.5), panel.bottom + 38, label)
-    for point, place in zip(points, places, strict=True):
-        x = panel.across((place - first) / (last - first))
+    for point, decade in zip(points, decades, strict=True):
+        x = panel.across((decade - first) / (last - first))
         yield from interval(
             panel, x, point.elo, point.colour, f"{point.name}: Elo {point.elo.value:.0f}"
         )

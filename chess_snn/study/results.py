@@ -21,8 +21,7 @@ _LOSSES: Final = {
     "training_loss": "total_loss", "training_samples_per_s": "samples_per_s", "steps": "step",
 }
 """Figures of training, by the names of :data:`chess_snn.training.Points`."""
-_MATCH: Final = ("num_games", "wins", "draws", "losses", "capped", "score", "score_low",
-                 "score_high")
+_MATCH: Final = ("num_games", "wins", "draws", "losses", "score", "score_low", "score_high")
 
 
 def results_json(results: StudyResults) -> Json:
@@ -109,7 +108,7 @@ def _match(match: HeadToHead, first: Variant) -> Json:
         "variant": match.variant.name, "simulations": match.simulations,
         "against": first.name, "against_simulations": match.first_simulations,
         "is_equal_time": match.is_equal_time, "is_budget": match.is_budget,
-        **{name: summary[name] for name in _MATCH},
+        **{name: summary[name] for name in _MATCH}, "truncated": match.result.truncated,
         "elo": elo_json(match.result),
         "likelihood_of_superiority": compare(match.result).superiority,
     }

@@ -61,10 +61,10 @@ def record_study(tracking_uri: str, body: Json, files: Sequence[Path]) -> str:
         ]
         for batch in chunk_list(metrics, MAX_METRICS_PER_BATCH):
             client.log_batch(run_id, metrics=batch)
-        with tempfile.TemporaryDirectory() as copies:
+        with tempfile.TemporaryDirectory() as scratch:
             for path in files:
-                shutil.copy(path, copies)
-            store_run_files(client, tracking_uri, run, Path(copies))
+                shutil.copy(path, scratch)
+            store_run_files(client, tracking_uri, run, Path(scratch))
         client.set_tag(run_id, RESULTS_TAG, digest)
         client.set_terminated(run_id, "FINISHED")
     return run_id
@@ -83,18 +83,18 @@ def study_metrics(body: Json) -> Iterator[tuple[str, float | None]]:
             f"{model}_model_pj_per_{unit}": next(iter(row[f"{model}_model_pj"][unit].values()))
             for model in body["energy_models"] for unit in ("position", "move")
         }
-        for place in _places(row):
+        for suffix in _suffixes(row):
             for name, value in figures.items():
-                yield f"{row['variant']}/{name}_{place}", value
-            if place == "equal_time":
+                yield f"{row['variant']}/{name}_{suffix}", value
+            if suffix == "equal_time":
                 yield f"{row['variant']}/simulations_equal_time", row["simulations"]
     for match in body["matches"]:
-        for place in _places(match):
+        for suffix in _suffixes(match):
             for name in _MATCH:
-                yield f"{match['variant']}/match_{name}_{place}", match[name]
+                yield f"{match['variant']}/match_{name}_{suffix}", match[name]
 
 
-def _places(row: Json) -> list[str]:
+def _suffixes(row: Json) -> list[str]:
     return [f"at_{row['simulations']}"] * row["is_budget"] + ["equal_time"] * row["is_equal_time"]
 
 
