@@ -16,7 +16,6 @@ from chess_snn.cli.match import (
     GamesOption,
     MaxPliesOption,
     OpeningsOption,
-    elo_json,
     games_pgn,
     play_players,
     score_rows,
@@ -38,7 +37,7 @@ from chess_snn.cli.players import (
 )
 from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.comparison import Comparison
+from chess_snn.evaluation.comparison import Comparison, elo_json
 from chess_snn.evaluation.comparison import compare as judge
 from chess_snn.evaluation.match_files import write_match
 from chess_snn.games import get_game

@@ -1,7 +1,6 @@
 """``chess-snn models cost``: operations, memory and energy of a network as its search asks it."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Annotated, Final
 
 import numpy as np
@@ -16,20 +15,12 @@ from chess_snn.data import write_json
 from chess_snn.evaluation.matches import default_max_plies
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
-from chess_snn.nets import (
-    Network,
-    WorkCounts,
-    count_work,
-    expand_planes,
-    footprint,
-    make_evaluator,
-)
-from chess_snn.nets.energy import CONVENTION, FAIR, Estimate, estimate_energy
+from chess_snn.nets import Network, count_work, expand_planes, make_evaluator
+from chess_snn.nets.energy import estimate_energy
 from chess_snn.self_play import AskedPositions, asked_positions
+from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
 from chess_snn.types import Json
 
-_COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
-_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"),
                     (1e-9, "n"), (1e-12, "p"))
 _JOULES: Final = 1e-12
@@ -70,7 +61,7 @@ def cost_command(
     estimates = estimate_energy(game.spec, network.config, work)
     body = {
         "model": chosen.label, "game": game.spec.name, "simulations": simulations, "seed": seed,
-    } | _facts(network, asked, work, estimates)
+    } | cost_facts(network, asked, work, estimates)
     _print(body)
     if json_file is not None:
         write_json(json_file, body)
@@ -91,63 +82,6 @@ def _play(
         )
 
 
-def _facts(
-    network: Network, asked: AskedPositions, work: WorkCounts, estimates: list[Estimate]
-) -> Json:
-    """Everything that was found; counts and pJ are means of a position, a move or a game."""
-    config = network.config
-    times = {
-        "position": 1.0, "move": asked.evaluations_per_move,
-        "game": asked.evaluations_per_move * asked.moves_per_game,
-    }
-    totals = {count: work.total(count) / work.num_positions for count in _COUNTS}
-    return {
-        "activation": config.activation, "ticks": config.ticks,
-        "virtual_ticks": config.virtual_ticks,
-        "positions": work.num_positions, "games": asked.games, "evaluations": times,
-        "moves_per_game": asked.moves_per_game,
-        "activation_sparsity": work.activation_sparsity,
-        "connection_sparsity": work.connection_sparsity, "footprint_bytes": footprint(network),
-        "counts": {
-            unit: {count: factor * total for count, total in totals.items()}
-            for unit, factor in times.items()
-        },
-        "layers": _layers(work, estimates[0]),
-        "energy": {
-            kind: {
-                "model": text,
-                "of": {
-                    each.name: {"terms_pj": (terms := getattr(each, kind))} | {
-                        f"{unit}_pj": factor * sum(terms.values())
-                        for unit, factor in times.items()
-                    }
-                    for each in estimates
-                },
-            }
-            for kind, text in _MODELS.items()
-        },
-    }
-
-
-def _layers(work: WorkCounts, estimate: Estimate) -> list[Json]:
-    """Means of a position by layer, with the energy of the first estimate."""
-    neurons = iter(work.neurons.items())
-    rows: list[Json] = []
-    for name, energy in estimate.layers.items():
-        if name in work.synapses:
-            fired_as, counts = None, asdict(work.synapses[name])
-        else:  # what is called by its input here is called by its module elsewhere
-            fired_as, found = next(neurons)
-            counts = asdict(found)
-        weights = {key: counts.pop(key) for key in ("weights", "zero_weights") if key in counts}
-        rows.append(
-            {"name": name, "neurons": fired_as} | weights
-            | {key: count / work.num_positions for key, count in counts.items()}
-            | {f"{kind}_pj": sum(getattr(energy, kind).values()) for kind in _MODELS}
-        )
-    return rows
-
-
 def _print(body: Json) -> None:
     """Every table fits into a terminal of 80 columns."""
     evaluations = body["evaluations"]
@@ -162,14 +96,14 @@ def _print(body: Json) -> None:
     print_message("Energies are modelled, by two models with their terms below, and not measured.")
     executed = next(iter(body["energy"]["fair"]["of"]))
     energies: Columns = {
-        "45 nm": lambda row: _si(row["convention_pj"] * _JOULES, "J"),
-        "fair": lambda row: _si(row["fair_pj"] * _JOULES, "J"),
+        "45 nm": lambda row: si_text(row["convention_pj"] * _JOULES, "J"),
+        "fair": lambda row: si_text(row["fair_pj"] * _JOULES, "J"),
     }
     columns: Columns = {
         "layer": lambda row: row["name"],
-        "accum.": lambda row: _si(row["accumulates"]),
-        "mult.-acc.": lambda row: _si(row["multiply_accumulates"]),
-        "dense": lambda row: _si(row["dense"]),
+        "accum.": lambda row: si_text(row["accumulates"]),
+        "mult.-acc.": lambda row: si_text(row["multiply_accumulates"]),
+        "dense": lambda row: si_text(row["dense"]),
         "zero weights": lambda row: f"{row['zero_weights'] / row['weights']:.1%}",
     }
     layers = body["layers"]
@@ -181,7 +115,7 @@ def _print(body: Json) -> None:
     columns = {
         "layer": lambda row: row["name"], "neurons": lambda row: row["neurons"],
         "active": lambda row: f"{row['active'] / row['chances']:.1%}",
-        "updates": lambda row: _si(row["membrane_updates"]),
+        "updates": lambda row: si_text(row["membrane_updates"]),
     }
     console.print(table_of(
         None, [row for row in layers if row["neurons"] is not None], columns | energies,
@@ -190,17 +124,17 @@ def _print(body: Json) -> None:
     console.print(table_of(
         None,
         [{"count": count.replace("_", " ")} | {u: body["counts"][u][count] for u in evaluations}
-         for count in _COUNTS],
+         for count in COUNTS],
         {"count": lambda row: row["count"]}
-        | {f"a {unit}": lambda row, unit=unit: _si(row[unit]) for unit in evaluations},
+        | {f"a {unit}": lambda row, unit=unit: si_text(row[unit]) for unit in evaluations},
         left=("count",),
     ))
     print_rows(None, {
         "activation sparsity": f"{body['activation_sparsity']:.1%}",
         "connection sparsity": f"{body['connection_sparsity']:.2%}",
-        "footprint": f"{_si(body['footprint_bytes'], 'B')}, as trained",
+        "footprint": f"{si_text(body['footprint_bytes'], 'B')}, as trained",
     })
-    for kind, text in _MODELS.items():
+    for kind, text in ENERGY_MODELS.items():
         designs = body["energy"][kind]["of"]
         terms = dict.fromkeys(term for each in designs.values() for term in each["terms_pj"])
         rows = [
@@ -214,12 +148,12 @@ def _print(body: Json) -> None:
         console.print(table_of(
             text[0].upper() + text[1:], rows,
             {"term": lambda row: row["term"]}
-            | {name: lambda row, name=name: _si(row[name] * _JOULES, "J") for name in designs},
+            | {name: lambda row, name=name: si_text(row[name] * _JOULES, "J") for name in designs},
             left=("term",),
         ))
 
 
-def _si(value: float, unit: str = "") -> str:
+def si_text(value: float, unit: str = "") -> str:
     """Three digits with an SI prefix."""
     for factor, prefix in _PREFIXES:
         if value >= factor:

@@ -1,11 +1,9 @@
 """``chess-snn ladder rate``: any networks on the ladder's scale, in one table and one plot."""
 
-import hashlib
-import re
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -24,7 +22,7 @@ from chess_snn.cli.options import (
     check_writable,
     output_option,
 )
-from chess_snn.cli.players import find_network, take_seat
+from chess_snn.cli.players import find_network
 from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import read_json, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
@@ -34,19 +32,14 @@ from chess_snn.evaluation.ladder.adaptive import (
     BATCH_PAIRS,
     LadderRating,
     rate_on_ladder,
-    run_ladder_test,
 )
 from chess_snn.evaluation.ladder.check import available_players
 from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
-from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.named_players import make_player
-from chess_snn.evaluation.openings import book_openings
-from chess_snn.evaluation.players import Player
 from chess_snn.games import get_game
 from chess_snn.report.plots import ladder_svg
-from chess_snn.rng import derive_seed
+from chess_snn.study.rating import MOST_GAMES, LadderGames
 from chess_snn.types import Json
 
 RATINGS: Final = "ratings.json"
@@ -54,10 +47,6 @@ PLOT: Final = "ratings.svg"
 GAMES: Final = "games.pgn"
 _PARTS: Final = "parts"
 _SCALE: Final = "Elo on the ladder, random = 0"
-_MOST_GAMES: Final = 2000
-"""Of a pairing: the book has 1,000 openings."""
-_DIGEST_LENGTH: Final = 8
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 ENGINE_S: Final = 60.0
 """No clock runs: an engine that is slow because the machine is busy should not be taken
 for dead."""
@@ -76,7 +65,7 @@ def find_ladder(path: Path | None) -> Ladder:
 def rate(
     networks: Annotated[list[str], typer.Argument(help=f"Networks, each: {KNOWN_MODELS}.")],
     games: Annotated[
-        int, typer.Option(min=2 * BATCH_PAIRS, max=_MOST_GAMES,
+        int, typer.Option(min=2 * BATCH_PAIRS, max=MOST_GAMES,
                           help="Of each network; with --against, of each of its pairings.")
     ] = 100,
     simulations: SimulationsOption = 64,
@@ -131,10 +120,13 @@ def rate(
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         played: dict[str, dict[str, list[MatchResult]]] = {}
         for model in models:
-            batches = _Batches(folder / _PARTS, model, found.max_plies, seed, engines)
-            played[model.name] = batches.play(
-                found, available.players, names, games, threads, device
-            )
+            with work_bar(model.name, "games over") as on_progress:
+                played[model.name] = LadderGames(
+                    folder / _PARTS, model, found.max_plies, seed, engines
+                ).play(
+                    found, available.players, games, against=names, threads=threads,
+                    device=device, on_progress=on_progress,
+                )
     ratings = rate_on_ladder(found, played, available.approximate)
     body = _to_json(found, models, ratings, {"seed": seed, "games": games})
     if as_json:
@@ -156,65 +148,6 @@ def rate(
         ))
         if not as_json:
             print_message(f"written: {out / RATINGS}, {out / PLOT}, {out / GAMES}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Batches:
-    """The batches of one network, each a file."""
-
-    folder: Path
-    model: Model
-    max_plies: int
-    seed: int
-    engines: EngineSettings
-
-    def play(
-        self, ladder: Ladder, rungs: Sequence[str], opponents: Sequence[str], num_games: int,
-        threads: int, device: str,
-    ) -> dict[str, list[MatchResult]]:
-        """Every batch by opponent: of ``opponents``, or of rungs near the network's strength."""
-        total, done = num_games * max(1, len(opponents)), 0
-        with ExitStack() as pools, work_bar(self.model.name, "games over") as on_progress:
-            seat = take_seat(
-                get_game("chess"), self.model, 2 * BATCH_PAIRS, threads or None, device, pools
-            )
-
-            def play_batch(opponent: str, number: int) -> MatchResult:
-                nonlocal done
-                result = self._play_or_read(seat, opponent, number)
-                done += result.num_games
-                on_progress(done, total)
-                return result
-
-            if not opponents:
-                return run_ladder_test(ladder, rungs, num_games, play_batch)
-            num_batches = num_games // (2 * BATCH_PAIRS)
-            return {
-                name: [play_batch(name, number) for number in range(num_batches)]
-                for name in opponents
-            }
-
-    def _play_or_read(self, seat: Player, opponent: str, number: int) -> MatchResult:
-        game, model = get_game("chess"), self.model
-        # What must be equal in all batches that are counted together.
-        conditions = {
-            "seed": self.seed, "max_plies": self.max_plies, "weights": model.file_digest,
-            "simulations": model.simulations,
-        }
-        digest = hashlib.sha256(model.name.encode()).hexdigest()[:_DIGEST_LENGTH]
-        name = f"{_NOT_IN_NAMES.sub('-', model.name)[-40:]}-{digest}"
-        path = self.folder / f"{name}--{_NOT_IN_NAMES.sub('-', opponent)}--{number:04d}.json"
-        if (kept := read_kept_match(game, path, conditions)) is not None:
-            return kept
-        openings = range(number * BATCH_PAIRS, (number + 1) * BATCH_PAIRS)
-        result = play_match(
-            game, seat, make_player(game, opponent, self.engines),
-            book_openings(game, openings.stop, self.seed)[openings.start :],
-            seed=derive_seed(self.seed, "ladder-rate", opponent, number),
-            max_plies=self.max_plies,
-        )
-        write_match(path, result, conditions)
-        return result
 
 
 def _to_json(

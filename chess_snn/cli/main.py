@@ -78,6 +78,8 @@ _ROWS: Final = (
      "Play a match of A against B and say what its score is worth."),
     ("scores", "scores:scores_command",
      "Let players play complete games of a one-player game, and compare their points."),
+    ("study", "study:study_command",
+     "Train networks on the same games and say what each costs for its strength."),
     ("analyse", "analyse:analyse_command",
      "Search a position and show its candidate moves, best first."),
     ("mates", "analyse:mates_command",

@@ -1,6 +1,5 @@
 """``chess-snn match``: two players, many openings, both colours."""
 
-import math
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +30,7 @@ from chess_snn.cli.players import (
 )
 from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
+from chess_snn.evaluation.comparison import elo_json
 from chess_snn.evaluation.match_files import check_pgn_game, match_pgn, write_match
 from chess_snn.evaluation.match_result import CUT, MatchResult
 from chess_snn.evaluation.matches import MOST_PLIES, default_max_plies, play_match
@@ -180,14 +180,6 @@ def _find_openings(game: Game, text: str, num_games: int, seed: int) -> UInt64Ar
         game, "book" if text == "book" else "random", num_games // 2,
         num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed, setting="--games",
     )
-
-
-def elo_json(result: MatchResult) -> Json:
-    """Elo difference with its 95 % interval; null where the score gives no bound on that side."""
-    low, high = result.interval()
-    values = {"difference": result.score, "low": low, "high": high}
-    return {name: elo if math.isfinite(elo := elo_difference(score)) else None
-            for name, score in values.items()}
 
 
 def _print_result(result: MatchResult, seconds: float) -> None:

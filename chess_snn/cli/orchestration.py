@@ -2,6 +2,8 @@
 
 import importlib
 import os
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +12,7 @@ import typer
 
 from chess_snn.cli.console import print_message
 from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.types import Json
 
 _ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -66,6 +69,26 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
     if done:
         print_message(done)
     return found
+
+
+def record_study(body: Json, files: Sequence[Path]) -> None:
+    """Record a study as one run in MLflow's store; without the extra ``orchestration``, nothing.
+
+    See :func:`tasks.tracking.study_run.record_study`. Where the store is away, a line on standard
+    error says so.
+    """
+    if find_spec("mlflow") is None:
+        return
+    try:
+        module = _load("tasks.tracking.study_run", "orchestration")
+        run_id = module.record_study(_load("tasks.tracking", "orchestration").tracking_uri(), body,
+                                     files)
+    except ChessSnnError as error:
+        typer.echo(
+            f"MLflow does not have the study; the same command records it: {error}", err=True
+        )
+    else:
+        print_message(f"MLflow: run {run_id}")
 
 
 def _load(module: str, extra: str) -> ModuleType:

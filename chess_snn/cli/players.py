@@ -20,22 +20,21 @@ from chess_snn.campaign.models.references import (
     split_generation,
     split_ticks,
 )
+from chess_snn.campaign.models.seats import seat_network
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
 from chess_snn.errors import PositionError, UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.named_players import (
     KNOWN_PLAYERS,
-    DilutedPlayer,
     is_player_name,
     make_player,
     split_dilution,
 )
-from chess_snn.evaluation.players import Player, SearchPlayer
+from chess_snn.evaluation.players import Player
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import Game
-from chess_snn.nets import make_evaluator
-from chess_snn.search import MAX_SIMULATIONS, make_match_search
+from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.types import UInt64Array
 
 DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
@@ -107,15 +106,7 @@ def take_seat(
     """
     if isinstance(player, str):
         return make_player(game, player, EngineSettings(num_threads or 0, answer_s=engine_s))
-    evaluator = threads.enter_context(make_evaluator(
-        player.load(game), device=device, precision=player.precision, num_threads=num_threads
-    ))
-    search = make_match_search(
-        game, evaluator, player.search, simulations=player.simulations, num_games=num_games
-    )
-    undiluted = SearchPlayer(search, replace(player, random_percent=None).name)
-    percent = player.random_percent
-    return undiluted if percent is None else DilutedPlayer(undiluted, percent)
+    return seat_network(game, player, num_games, num_threads, device, threads)
 
 
 def game_of_players(texts: Sequence[str], wanted: str) -> Game:

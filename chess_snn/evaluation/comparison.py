@@ -29,6 +29,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.scores import (
     PAIR_SCORES,
+    elo_difference,
     logistic_score,
     pair_counts,
     pair_kinds,
@@ -136,6 +137,14 @@ def compare(result: MatchResult) -> Comparison:
         result, counts, likelihood_of_superiority(counts), looks,
         np.array([likelihood_of_superiority(by_pair[look - 1]) for look in looks]),
     )
+
+
+def elo_json(result: MatchResult) -> Json:
+    """Elo difference with its 95 % interval; null where the score gives no bound on that side."""
+    low, high = result.interval()
+    values = {"difference": result.score, "low": low, "high": high}
+    return {name: elo if math.isfinite(elo := elo_difference(score)) else None
+            for name, score in values.items()}
 
 
 @settings_class("promotion")

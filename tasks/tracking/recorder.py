@@ -280,7 +280,7 @@ class CampaignTracker:
 
     def _log_configuration(self, configuration: Mapping[str, Any]) -> None:
         params = [
-            Param(name, _param_text(value)) for name, value in flat_values(configuration).items()
+            Param(name, param_text(value)) for name, value in flat_values(configuration).items()
             if name not in self._run.data.params
         ]
         for batch in chunk_list(params, MAX_PARAMS_TAGS_PER_BATCH):
@@ -311,7 +311,7 @@ def legal_name(metric: str) -> str:
     return name[:MAX_ENTITY_KEY_LENGTH]
 
 
-def _param_text(value: object) -> str:
+def param_text(value: object) -> str:
     """``value`` as MLflow stores it; lists become JSON."""
     text = json.dumps(value) if isinstance(value, list | tuple) else str(value)
     if len(text) <= MAX_PARAM_VAL_LENGTH:

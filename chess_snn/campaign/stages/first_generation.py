@@ -52,7 +52,7 @@ def prepare_first_generation(folder: CampaignFolder) -> float:
     """
     if not is_committed(folder.checkpoint(0)):
         origin = folder.origin
-        network = _new_network(folder.config) if origin is None else _given_network(origin)
+        network = new_network(folder.config) if origin is None else _given_network(origin)
         commit_first_generation(folder, network, {})
     return first_entropy_ratio(folder)
 
@@ -129,7 +129,7 @@ def learn_dataset(
 
     def begin() -> Trainer:
         return Trainer(
-            game, _new_network(config), config.supervised.applied_to(config.training),
+            game, new_network(config), config.supervised.applied_to(config.training),
             derive_seed(config.campaign.seed, SUPERVISED), device, ranks=ranks,
         )
 
@@ -159,8 +159,8 @@ def commit_first_generation(folder: CampaignFolder, network: Network, facts: Jso
     })
 
 
-def _new_network(config: CampaignConfig) -> Network:
-    """The untrained network of a campaign."""
+def new_network(config: CampaignConfig) -> Network:
+    """The untrained network that ``config`` describes."""
     return build_network(
         get_game(config.campaign.game).spec, config.net.network(),
         derive_seed(config.campaign.seed, "network"), config.net.policy_gain,

@@ -1,0 +1,170 @@
+"""Pictures of a study as SVG: Elo against spikes, against modelled energy, and against time.
+
+Energy has two panels, always both: one for each model. Each point has its 95 % interval; an end
+without a bound leaves the picture. Colours are budgets. Numbers are networks, named below.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from chess_snn.evaluation.ratings.result import Estimate
+from chess_snn.report.drawing import (
+    COLOURS,
+    FAINT,
+    TITLE,
+    Panel,
+    interval,
+    line,
+    picture,
+    text,
+)
+from chess_snn.types import Json
+
+ELO_SPIKES: Final = "elo-spikes.svg"
+ELO_ENERGY: Final = "elo-energy.svg"
+ELO_TIME: Final = "elo-time.svg"
+_PJ_TO_UJ: Final = 1e-6
+_ELO_MARGIN: Final = 60.0
+_DECADE_MARGIN: Final = 0.1
+"""Of a logarithmic axis, in decades."""
+_MOST_TICKS: Final = 6
+_MARKS: Final = (1.0, 2.0, 5.0)
+"""Within a decade."""
+_TOP: Final = 66.0
+_HEIGHT: Final = 300.0
+_WIDTH: Final = 360.0
+_STRIDE: Final = _WIDTH + 70
+"""From panel to panel."""
+_LEFT: Final = 60.0
+_BUDGET_WIDTH: Final = 130
+_NAME_WIDTH: Final = 205
+_NAME_HEIGHT: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """One rating at its place on an axis."""
+
+    name: str
+    x: float
+    elo: Estimate
+    colour: str
+
+
+def study_plots(body: Json) -> dict[str, str]:
+    """The pictures of a study's results, :func:`chess_snn.study.results.results_json`, by file."""
+    rows = body["rows"]
+    budgets = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(_budgets(rows))}
+
+    def points(x: str, factor: float = 1.0) -> list[_Point]:
+        return [_point(row, row["variant"], factor * row[x], budgets) for row in rows]
+
+    def energies(model: str) -> list[_Point]:
+        return [
+            _point(
+                row, row["variant"] if execution == "spiking" else f"{row['variant']} {execution}",
+                _PJ_TO_UJ * picojoules, budgets,
+            )
+            for row in rows for execution, picojoules in row[f"{model}_model_pj"]["move"].items()
+        ]
+
+    return {
+        ELO_SPIKES: _plot(
+            "Elo and spikes", budgets,
+            {"spikes in one evaluation (of ReLU: values above 0)": points("spikes_per_evaluation")},
+        ),
+        ELO_ENERGY: _plot("Elo and energy of a move: two models, nothing measured", budgets, {
+            "µJ a move, 45 nm convention (model)": energies("convention"),
+            "µJ a move, fair model (model)": energies("fair"),
+        }),
+        ELO_TIME: _plot(
+            "Elo and measured time", budgets,
+            {f"ms a move, measured, {body['threads']} threads": points("ms_per_move_measured")},
+        ),
+    }
+
+
+def _budgets(rows: Sequence[Json]) -> list[str]:
+    return list(dict.fromkeys(map(_budget, rows)))
+
+
+def _budget(row: Json) -> str:
+    if not row["is_budget"]:
+        return "equal time"
+    number = row["simulations"]
+    return f"{number} simulations" if number else "no search"
+
+
+def _point(row: Json, name: str, x: float, colours: dict[str, str]) -> _Point:
+    low, high = row["elo_low"], row["elo_high"]
+    elo = Estimate(
+        row["elo"], -math.inf if low is None else low, math.inf if high is None else high
+    )
+    return _Point(name, x, elo, colours[_budget(row)])
+
+
+def _plot(title: str, budgets: dict[str, str], panels: dict[str, list[_Point]]) -> str:
+    """Panels side by side with one scale of Elo."""
+    every = [point for points in panels.values() for point in points]
+    ends = [
+        end for point in every for end in (point.elo.value, point.elo.low, point.elo.high)
+        if math.isfinite(end)
+    ]
+    low, high = min(ends) - _ELO_MARGIN, max(ends) + _ELO_MARGIN
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(p.name for p in every), start=1)}
+    width = _LEFT + len(panels) * _STRIDE
+    columns = int(width // _NAME_WIDTH)
+    parts = [text(20, 24, title, "start", TITLE)]
+    parts += [
+        text(20 + _BUDGET_WIDTH * place, 46, label, "start", f'fill="{colour}"')
+        for place, (label, colour) in enumerate(budgets.items())
+    ]
+    for place, (label, points) in enumerate(panels.items()):
+        left = _LEFT + place * _STRIDE
+        panel = Panel(left, left + _WIDTH, _TOP, _TOP + _HEIGHT, low, high)
+        parts += _panel(panel, label, points, numbers)
+    top = _TOP + _HEIGHT + 64
+    parts += [
+        text(20 + _NAME_WIDTH * ((number - 1) % columns),
+              top + _NAME_HEIGHT * ((number - 1) // columns), f"{number}  {name}", "start")
+        for name, number in numbers.items()
+    ]
+    rows = math.ceil(len(numbers) / columns)
+    return picture(
+        round(max(width, 20 + _BUDGET_WIDTH * len(budgets))), round(top + _NAME_HEIGHT * rows),
+        parts,
+    )
+
+
+def _panel(
+    panel: Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int]
+) -> Iterator[str]:
+    least = min((point.x for point in points if point.x > 0), default=1.0)
+    decades = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
+    first, last = min(decades) - _DECADE_MARGIN, max(decades) + _DECADE_MARGIN
+    yield from panel.lines(panel.round_levels(), ".0f")
+    for mark in _marks(first, last):
+        x = panel.across((math.log10(mark) - first) / (last - first))
+        yield line(x, panel.top, x, panel.bottom, FAINT)
+        yield text(x, panel.bottom + 16, f"{mark:,g}")
+    yield from panel.axes()
+    yield text(panel.across(0.5), panel.bottom + 38, label)
+    for point, decade in zip(points, decades, strict=True):
+        x = panel.across((decade - first) / (last - first))
+        yield from interval(
+            panel, x, point.elo, point.colour, f"{point.name}: Elo {point.elo.value:.0f}"
+        )
+        y = panel.level(point.elo.value)
+        yield text(x + 6, y - 6, str(numbers[point.name]), "start", f'fill="{point.colour}"')
+
+
+def _marks(first: float, last: float) -> list[float]:
+    """Round numbers between two powers of ten; not too many."""
+    decades = range(math.floor(first), math.ceil(last) + 1)
+    found = [
+        mark * 10.0**decade for decade in decades for mark in _MARKS
+        if first <= math.log10(mark * 10.0**decade) <= last
+    ]
+    return found if len(found) <= _MOST_TICKS else found[:: math.ceil(len(found) / _MOST_TICKS)]

@@ -1,0 +1,74 @@
+"""What a network does for a position, a move and a game, and what two models say that it takes.
+
+Every number is of one evaluation, times the evaluations that the search asks for.
+"""
+
+from dataclasses import asdict
+from typing import Final
+
+from chess_snn.nets import Network, WorkCounts, footprint
+from chess_snn.nets.energy import CONVENTION, FAIR, Estimate
+from chess_snn.self_play import AskedPositions
+from chess_snn.types import Json
+
+COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
+"""What is counted, by the fields of :class:`chess_snn.nets.counts.WorkCounts`."""
+ENERGY_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
+"""Both models by name, with what they are: none is ever shown without the other."""
+
+
+def cost_facts(
+    network: Network, asked: AskedPositions, work: WorkCounts, estimates: list[Estimate]
+) -> Json:
+    """Everything that was found; counts and pJ are means of a position, a move or a game."""
+    config = network.config
+    times = {
+        "position": 1.0, "move": asked.evaluations_per_move,
+        "game": asked.evaluations_per_move * asked.moves_per_game,
+    }
+    totals = {count: work.total(count) / work.num_positions for count in COUNTS}
+    return {
+        "activation": config.activation, "ticks": config.ticks,
+        "virtual_ticks": config.virtual_ticks,
+        "positions": work.num_positions, "games": asked.games, "evaluations": times,
+        "moves_per_game": asked.moves_per_game,
+        "activation_sparsity": work.activation_sparsity,
+        "connection_sparsity": work.connection_sparsity, "footprint_bytes": footprint(network),
+        "counts": {
+            unit: {count: factor * total for count, total in totals.items()}
+            for unit, factor in times.items()
+        },
+        "layers": _layers(work, estimates[0]),
+        "energy": {
+            kind: {
+                "model": text,
+                "of": {
+                    each.name: {"terms_pj": (terms := getattr(each, kind))} | {
+                        f"{unit}_pj": factor * sum(terms.values())
+                        for unit, factor in times.items()
+                    }
+                    for each in estimates
+                },
+            }
+            for kind, text in ENERGY_MODELS.items()
+        },
+    }
+
+
+def _layers(work: WorkCounts, estimate: Estimate) -> list[Json]:
+    """Means of a position by layer, with the energy of the first estimate."""
+    neurons = iter(work.neurons.items())
+    rows: list[Json] = []
+    for name, energy in estimate.layers.items():
+        if name in work.synapses:
+            fired_as, counts = None, asdict(work.synapses[name])
+        else:  # what is called by its input here is called by its module elsewhere
+            fired_as, found = next(neurons)
+            counts = asdict(found)
+        weights = {key: counts.pop(key) for key in ("weights", "zero_weights") if key in counts}
+        rows.append(
+            {"name": name, "neurons": fired_as} | weights
+            | {key: count / work.num_positions for key, count in counts.items()}
+            | {f"{kind}_pj": sum(getattr(energy, kind).values()) for kind in ENERGY_MODELS}
+        )
+    return rows
