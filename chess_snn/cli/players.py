@@ -18,7 +18,7 @@ from chess_snn.campaign.models.references import (
     is_registered,
     looking_for,
     split_generation,
-    split_ticks,
+    split_play,
 )
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.config import check_range
@@ -60,8 +60,9 @@ def find_player(game: Game, text: str, simulations: int) -> Model | str:
     """The player of ``game`` that ``text`` names: a network, or the name of a fixed player.
 
     ``text`` is one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
-    ``#ticks=N`` for its own number of ticks, and then ``:N`` for its own number of simulations;
-    ``~P`` makes P % of its moves random.
+    ``#ticks=N`` for its own number of ticks, ``#exit=M`` for early exit, or both
+    (``#ticks=N,exit=M``), and then ``:N`` for its own number of simulations; ``~P`` makes P % of
+    its moves random.
 
     Raises:
         UsageError: there is no such player, or it plays another game.
@@ -87,7 +88,7 @@ def find_network(game: Game | None, text: str, simulations: int) -> Model:
         if budget is not None and not Path(name).exists():
             name, simulations = budget["model"], int(budget["simulations"])
         check_range(f"simulations of {name}", simulations, ge=0, le=MAX_SIMULATIONS)
-        path, _ = split_generation(split_ticks(name)[0])
+        path, _ = split_generation(split_play(name)[0])
         if not path.exists() and not is_registered(name):
             raise UsageError(
                 f"unknown player {name!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
@@ -108,7 +109,8 @@ def take_seat(
     if isinstance(player, str):
         return make_player(game, player, EngineSettings(num_threads or 0, answer_s=engine_s))
     evaluator = threads.enter_context(make_evaluator(
-        player.load(game), device=device, precision=player.precision, num_threads=num_threads
+        player.load(game), device=device, precision=player.precision, num_threads=num_threads,
+        exit_margin=player.exit_margin,
     ))
     search = make_match_search(
         game, evaluator, player.search, simulations=player.simulations, num_games=num_games
