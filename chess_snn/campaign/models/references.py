@@ -153,7 +153,8 @@ class Model:
 def find_model(text: str, fetch: FetchModel) -> Model:
     """The model that ``text`` names; see ``KNOWN_MODELS``.
 
-    What :func:`split_play` takes off may stand behind it. Its campaign's frozen settings, where it has a campaign, say how it is searched with.
+    What :func:`split_play` takes off may stand behind it. Its campaign's frozen settings, where it
+    has a campaign, say how it is searched with.
 
     Raises:
         UsageError: nothing of that name is there, or no network is in it.
