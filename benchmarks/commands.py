@@ -17,6 +17,7 @@ _SUMMARIES: Final = {
     "train": "Training steps, spiking and ReLU, in both precisions, beside other libraries.",
     "workers": "One worker beside two, the cost of orchestration, and thousands of shards.",
     "export": "Networks exported as NIR and ONNX, run by the libraries that read them.",
+    "ticks": "A network after each number of ticks, and with early exit.",
     "gpu": "Every figure that needs a GPU: neurons, inference, training, self-play.",
     "learn": "Train for some minutes without Prefect, then play matches.",
     "ablations": "Campaigns of equal length, with one part of the recipe switched off in each.",

@@ -117,7 +117,8 @@ def _name(models: Sequence[Model], games: int, settings: Json) -> str:
     )
     players = [
         [model.file_digest, model.config_digest, model.simulations, model.random_percent,
-         *([model.ticks] if model.ticks else [])]  # matches of earlier versions keep their names
+         # Matches of earlier versions keep their names.
+         *([model.ticks, model.exit_margin] if model.ticks or model.exit_margin else [])]
         for model in models
     ]
     match = json.dumps([players, games, settings], sort_keys=True)

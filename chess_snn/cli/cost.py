@@ -12,6 +12,7 @@ from chess_snn.cli.console import console, print_message, print_rows, table_of, 
 from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SeedOption, SimulationsOption
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.data import write_json
+from chess_snn.errors import UsageError
 from chess_snn.evaluation.matches import default_max_plies
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
@@ -53,6 +54,10 @@ def cost_command(
     chess-snn models cost campaigns/cpu-001@champion --simulations 200
     """
     chosen = find_model(model)
+    if chosen.exit_margin:
+        raise UsageError(
+            f"{chosen.label}: all ticks are counted; leave exit={chosen.exit_margin:g} out"
+        )
     game = get_game(chosen.game)
     network = chosen.load(game)
     asked = _play(game, chosen, network, simulations, games, positions, seed, device)

@@ -18,7 +18,7 @@ from chess_snn.campaign.models.references import (
     is_registered,
     looking_for,
     split_generation,
-    split_ticks,
+    split_play,
 )
 from chess_snn.campaign.models.seats import seat_network
 from chess_snn.cli.orchestration import fetch_model
@@ -59,8 +59,9 @@ def find_player(game: Game, text: str, simulations: int) -> Model | str:
     """The player of ``game`` that ``text`` names: a network, or the name of a fixed player.
 
     ``text`` is one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
-    ``#ticks=N`` for its own number of ticks, and then ``:N`` for its own number of simulations;
-    ``~P`` makes P % of its moves random.
+    ``#ticks=N`` for its own number of ticks, ``#exit=M`` for early exit, or both
+    (``#ticks=N,exit=M``), and then ``:N`` for its own number of simulations; ``~P`` makes P % of
+    its moves random.
 
     Raises:
         UsageError: there is no such player, or it plays another game.
@@ -86,7 +87,7 @@ def find_network(game: Game | None, text: str, simulations: int) -> Model:
         if budget is not None and not Path(name).exists():
             name, simulations = budget["model"], int(budget["simulations"])
         check_range(f"simulations of {name}", simulations, ge=0, le=MAX_SIMULATIONS)
-        path, _ = split_generation(split_ticks(name)[0])
+        path, _ = split_generation(split_play(name)[0])
         if not path.exists() and not is_registered(name):
             raise UsageError(
                 f"unknown player {name!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "

@@ -14,12 +14,7 @@ from chess_snn.campaign.models.exporting import (
     export_for_others,
     export_model,
 )
-from chess_snn.campaign.models.references import (
-    KNOWN_MODELS,
-    WITH_TICKS,
-    Model,
-    split_generation,
-)
+from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
 from chess_snn.campaign.models.versions import (
     NetworkVersion,
     campaign_versions,
@@ -174,10 +169,10 @@ def export(
     chess-snn models export shipped/chess --out chess-nir --format nir
     """
     chosen = find_model(model)
-    if chosen.ticks and file_format is Format.SAFETENSORS:
+    if chosen.exit_margin or (chosen.ticks and file_format is Format.SAFETENSORS):
         raise UsageError(
-            f"{chosen.label}: weights are the same for all ticks; leave {WITH_TICKS}{chosen.ticks} "
-            "out and put it behind the network in play"
+            f"{chosen.label} is a way to play a network; export it without what stands behind #, "
+            "and put that behind the copy in play"
         )
     if file_format is not Format.SAFETENSORS:
         if notes is not None:
@@ -208,7 +203,7 @@ def _export_for_others(text: str, chosen: Model, out: Path, file_format: Format)
     version = {name: chosen.facts[name] for name in ("campaign", "generation") if chosen.facts}
     if chosen.campaign is not None:
         known = _version(text, chosen.campaign, chosen.generation)
-        ticks = f"{WITH_TICKS}{chosen.ticks}" if chosen.ticks else ""
+        ticks = f"#ticks={chosen.ticks}" if chosen.ticks else ""
         chosen = find_model(f"{chosen.campaign.path}@{known.generation}{ticks}")
         version = {"campaign": known.campaign, "generation": known.generation}
     export_for_others(chosen.load_stored(), out, file_format, version)

@@ -28,6 +28,7 @@ from torch import Tensor
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.nets.calibration import chunk_size_for, single_torch_threads
+from chess_snn.nets.early_exit import EarlyExitNetwork
 from chess_snn.nets.evaluator import Evaluation, RowLimit
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
@@ -56,7 +57,8 @@ class CpuEvaluator:
     """
 
     def __init__(
-        self, network: InferenceNetwork, num_threads: int | None = 1, chunk_size: int | None = None
+        self, network: InferenceNetwork, num_threads: int | None = 1,
+        chunk_size: int | None = None, early_exit: EarlyExitNetwork | None = None,
     ) -> None:
         """Start the threads.
 
@@ -65,6 +67,7 @@ class CpuEvaluator:
             num_threads: that evaluate chunks side by side; None takes one a core.
             chunk_size: most positions a chunk; None takes what was measured to be fastest, see
                 :mod:`chess_snn.nets.calibration`.
+            early_exit: of ``network``, if that is to answer.
         """
         num_threads = num_cores() if num_threads is None else num_threads
         if chunk_size is None:
@@ -72,7 +75,7 @@ class CpuEvaluator:
         check_range("num_threads", num_threads, ge=1, le=1024)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()
-        self.network = network
+        self.network, self.early_exit = network, early_exit
         self.num_threads = num_threads
         self.network_seconds = 0.0
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
@@ -144,7 +147,7 @@ class CpuEvaluator:
         num_rows = len(planes)
         words_BP = _tensor(_pad(planes.view(np.int64), self._padded_size(num_rows)))
         spec = self.network.spec
-        logits_BL, value_logits_BV = self.network.answer(
+        logits_BL, value_logits_BV = (self.early_exit or self.network).answer(
             expand_planes(words_BP, spec.board_shape, self.network.input_dtype),
             _tensor(legal_actions), _tensor(num_legal),
         )

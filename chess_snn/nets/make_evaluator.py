@@ -5,6 +5,7 @@ import torch
 from chess_snn.devices import find_device
 from chess_snn.nets.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
+from chess_snn.nets.early_exit import EarlyExitNetwork
 from chess_snn.nets.evaluator import OwnedEvaluator
 from chess_snn.nets.inference import Precision, freeze
 from chess_snn.nets.network import Network
@@ -12,7 +13,7 @@ from chess_snn.nets.network import Network
 
 def make_evaluator(
     network: Network, *, device: torch.device | str = "cpu", precision: Precision = "bf16",
-    num_threads: int | None = 1, chunk_size: int | None = None,
+    num_threads: int | None = 1, chunk_size: int | None = None, exit_margin: float = 0.0,
 ) -> OwnedEvaluator:
     """Freeze ``network`` and make it answer on ``device``.
 
@@ -25,13 +26,17 @@ def make_evaluator(
             GPU needs none.
         chunk_size: most positions a chunk on the CPU; None takes what was measured to be fastest,
             see :mod:`chess_snn.nets.calibration`. A GPU takes a batch whole.
+        exit_margin: above 0, a network of several ticks on the CPU stops at a position when its
+            likeliest action leads by this probability, see :mod:`chess_snn.nets.early_exit`.
 
     Raises:
-        ConfigError: a setting out of range, or a device that is not here.
+        ConfigError: a setting out of range, a device that is not here, or early exit of a network
+            that has one tick or is on a GPU.
     """
     # Integer convolutions are for CPUs.
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
     frozen = freeze(network, precision, device=found)
+    early = EarlyExitNetwork(frozen, exit_margin) if exit_margin else None
     if found.type == "cuda":
         return CudaEvaluator(frozen)
-    return CpuEvaluator(frozen, num_threads, chunk_size)
+    return CpuEvaluator(frozen, num_threads, chunk_size, early)

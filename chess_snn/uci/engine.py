@@ -176,7 +176,8 @@ class Engine:
         precision = model.precision if options.precision == "model" else options.precision
         leaves = _LEAVES_A_THREAD * options.threads
         evaluator = make_evaluator(
-            network, device=options.device, precision=precision, num_threads=options.threads
+            network, device=options.device, precision=precision, num_threads=options.threads,
+            exit_margin=model.exit_margin,
         )
         try:
             tree = GrowingTree(

@@ -70,7 +70,7 @@ def test_a_campaign_does_not_start_from_other_ticks(weights):
     def fetch(text):
         raise ChessSnnError(text)
 
-    with pytest.raises(UsageError, match="leave #ticks=1 out"):
+    with pytest.raises(UsageError, match="leave out what stands behind #"):
         find_start(f"{weights}#ticks=1", fetch)
 
 
@@ -88,4 +88,38 @@ def test_two_numbers_of_ticks_play_each_other(chess_snn, weights, tmp_path):
 def test_weights_are_exported_without_ticks(refused, tmp_path):
     make_networks(tmp_path / "a", generations=(0,))
     message = refused("models", "export", "a@0#ticks=3", "--out", "copy")
-    assert "leave #ticks=3 out" in message
+    assert "export it without what stands behind #" in message
+
+
+@pytest.mark.parametrize(("text", "ticks", "margin"), [
+    ("#exit=0.5", 0, 0.5), ("#ticks=4,exit=0.25", 4, 0.25), ("#exit=1", 0, 1.0),
+])
+def test_early_exit_stands_there_too(weights, text, ticks, margin):
+    model = find_player(GAME, f"{weights}{text}:16", 8)
+    assert (model.ticks, model.exit_margin, model.simulations) == (ticks, margin, 16)
+    assert model.name == f"{weights}{text}:16"
+
+
+@pytest.mark.parametrize("text", ["#exit=0", "#exit=1.5", "#exit=1.2.3", "#", "#exit", "#ticks=2,"])
+def test_what_is_not_an_exit_is_refused(weights, text):
+    with pytest.raises(ChessSnnError):
+        find_model(f"{weights}{text}")
+
+
+def test_an_early_exit_plays(chess_snn, weights):
+    done = chess_snn(
+        "match", "net.safetensors#exit=0.01:0", "random", "--games", 2, "--max-plies", 6
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [
+    ("match", "shipped/chess#exit=0.5:0", "random", "--games", 2),
+    ("analyse", "startpos", "--model", "shipped/chess#exit=0.5"),
+])
+def test_integer_neurons_do_not_exit_early(refused, command):
+    assert "early exit is for networks of several ticks" in refused(*command)
+
+
+def test_costs_are_those_of_all_ticks(refused, weights):
+    assert "leave exit=0.5 out" in refused("models", "cost", "net.safetensors#exit=0.5")

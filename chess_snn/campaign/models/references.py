@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -38,9 +38,6 @@ KNOWN_MODELS: Final = (
 )
 """How a network is written."""
 
-WITH_TICKS: Final = "#ticks="
-"""Stands behind a network and before its own number of ticks in play: ``runs/a@12#ticks=2``."""
-
 AT_CHAMPION: Final = "champion"
 """Stands for a generation: the campaign's champion."""
 
@@ -52,7 +49,9 @@ FetchModel = Callable[[str], Path]
 :func:`chess_snn.campaign.models.exporting.export_model` makes it."""
 
 _AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
-_AT_TICKS = re.compile(rf"(?P<model>.+){WITH_TICKS}(?P<ticks>[0-9]{{1,12}})")
+_IN_PLAY = re.compile(
+    r"(?P<model>.+)#(?:ticks=(?P<ticks>[0-9]{1,12}))?(?:(?:,|(?<=#))exit=(?P<exit>[0-9.]{1,12}))?"
+)
 _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 
@@ -79,6 +78,8 @@ class Model:
     """Of its moves in play, made at random."""
     ticks: int = 0
     """Of an evaluation in play; 0 takes those of its training."""
+    exit_margin: float = 0.0
+    """Above 0, an evaluation in play may end sooner; see :mod:`chess_snn.nets.early_exit`."""
 
     @property
     def name(self) -> str:
@@ -145,41 +146,52 @@ class Model:
             return network.with_ticks(self.ticks)
         except ConfigError as error:
             raise UsageError(
-                f"{self.label} is not possible: {error}; or leave {WITH_TICKS}{self.ticks} out"
+                f"{self.label} is not possible: {error}; or leave #ticks={self.ticks} out"
             ) from error
 
 
 def find_model(text: str, fetch: FetchModel) -> Model:
-    """The model that ``text`` names; see ``KNOWN_MODELS``. ``#ticks=N`` may stand behind it.
+    """The model that ``text`` names; see ``KNOWN_MODELS``.
 
-    Its campaign's frozen settings, where it has a campaign, say how it is searched with.
+    What :func:`split_play` takes off may stand behind it. Its campaign's frozen settings, where it
+    has a campaign, say how it is searched with.
 
     Raises:
         UsageError: nothing of that name is there, or no network is in it.
         ChessSnnError: the registry is away.
     """
     with looking_for(text):
-        name, ticks = split_ticks(text)
+        name, play = split_play(text)
     if is_registered(name):
         model = replace(_find_model(str(fetch(name))), label=name)
     else:
         with looking_for(name):
             model = _find_model(name)
-    label = f"{model.label}{WITH_TICKS}{ticks}"
-    return replace(model, label=label, ticks=ticks) if ticks else model
+    return replace(model, label=model.label + text.removeprefix(name), **play) if play else model
 
 
-def split_ticks(text: str) -> tuple[str, int]:
-    """``runs/a@12#ticks=2`` as (``runs/a@12``, 2); without ticks, or if it exists as it stands, 0.
+def split_play(text: str) -> tuple[str, dict[str, Any]]:
+    """``runs/a@12#ticks=4,exit=0.5`` as ``runs/a@12`` and fields of :class:`Model`.
+
+    Either of the two may be left out. A name that exists as it stands is left whole.
 
     Raises:
-        ConfigError: the number is out of range.
+        ConfigError: a number is out of range.
     """
-    parts = _AT_TICKS.fullmatch(text)
-    if parts is None or Path(text).exists():
-        return text, 0
-    check_range(f"ticks of {text!r}", int(parts["ticks"]), ge=1, le=MOST_TICKS)
-    return parts["model"], int(parts["ticks"])
+    parts = _IN_PLAY.fullmatch(text)
+    if parts is None or text.endswith("#") or Path(text).exists():
+        return text, {}
+    play: dict[str, Any] = {}
+    if parts["ticks"]:
+        play["ticks"] = int(parts["ticks"])
+        check_range(f"ticks of {text!r}", play["ticks"], ge=1, le=MOST_TICKS)
+    if parts["exit"]:
+        try:
+            play["exit_margin"] = float(parts["exit"])
+        except ValueError:
+            raise UsageError(f"exit of {text!r} must be a number, such as exit=0.5") from None
+        check_range(f"exit of {text!r}", play["exit_margin"], gt=0.0, le=1.0)
+    return parts["model"], play
 
 
 def is_registered(text: str) -> bool:

@@ -20,7 +20,8 @@ def seat_network(
     ``num_threads`` evaluate positions on a CPU; None takes what is of use.
     """
     evaluator = threads.enter_context(make_evaluator(
-        model.load(game), device=device, precision=model.precision, num_threads=num_threads
+        model.load(game), device=device, precision=model.precision, num_threads=num_threads,
+        exit_margin=model.exit_margin,
     ))
     search = make_match_search(
         game, evaluator, model.search, simulations=model.simulations, num_games=num_games

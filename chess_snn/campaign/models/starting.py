@@ -6,13 +6,7 @@ from pathlib import Path
 
 from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
-from chess_snn.campaign.models.references import (
-    WITH_TICKS,
-    FetchModel,
-    Model,
-    find_model,
-    is_registered,
-)
+from chess_snn.campaign.models.references import FetchModel, Model, find_model, is_registered
 from chess_snn.campaign.stages.first_generation import commit_first_generation
 from chess_snn.campaign.stages.window import window_shards
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -84,10 +78,10 @@ def find_start(text: str, fetch: FetchModel) -> Start:
         ChessSnnError: as :func:`.find_model`.
     """
     model = find_model(text, fetch)
-    if model.ticks:
+    if model.ticks or model.exit_margin:
         raise UsageError(
-            f"{text!r}: a campaign cannot start from a network with other ticks than its own; "
-            f"leave {WITH_TICKS}{model.ticks} out"
+            f"{text!r} is a way to play a network; leave out what stands behind #, and set "
+            "net.ticks instead"
         )
     network = model.load_stored()
     parent, facts = model.campaign, model.facts
