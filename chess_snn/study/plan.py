@@ -17,7 +17,7 @@ or more passes.
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -298,13 +298,3 @@ def _check_same(path: Path, before: Json, now: Json) -> None:
                 f"{path} is of a study with {name} = {old.get(name)!r}, which is "
                 f"{new.get(name)!r} now; repeat its command, or choose another folder"
             )
-
-
-def plan_facts(plan: StudyPlan) -> Json:
-    """What the results say of their study: the request with each variant's overrides."""
-    return plan.facts | {
-        "request": asdict(replace(plan.request, variants=(), games=())) | {
-            "games": [str(path) for path in plan.request.games],
-            "variants": {each.name: list(each.overrides) for each in plan.variants},
-        },
-    }

@@ -1,13 +1,17 @@
-"""The results of a study as one JSON object: networks, ratings with their costs, and matches."""
+"""The results of a study, and all of them as one JSON object."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.stages.training_alone import points_of
 from chess_snn.evaluation.comparison import compare, elo_json
-from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO
+from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO, LadderRating
+from chess_snn.evaluation.ladder.ladder import Ladder
+from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.study.cost import ENERGY_MODELS
-from chess_snn.study.plan import plan_facts
-from chess_snn.study.run import HeadToHead, Part, StudyResults
+from chess_snn.study.plan import StudyPlan
 from chess_snn.study.variants import Variant
 from chess_snn.types import Json
 
@@ -24,6 +28,51 @@ _LOSSES: Final = {
 _MATCH: Final = ("num_games", "wins", "draws", "losses", "score", "score_low", "score_high")
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One network with one budget."""
+
+    variant: Variant
+    model: Model
+    is_equal_time: bool
+    """Whether its moves take as long as those of the first variant with the largest budget."""
+    is_budget: bool
+    """Whether the budget was asked for."""
+    cost: Json
+    """See :func:`chess_snn.study.cost.cost_facts`, and the seconds of a move and an evaluation."""
+    played: Mapping[str, Sequence[MatchResult]]
+    """Its games on the ladder, by opponent."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadToHead:
+    """A match of a variant against the first one."""
+
+    variant: Variant
+    simulations: int
+    first_simulations: int
+    is_equal_time: bool
+    is_budget: bool
+    """Whether both have the same budget, one that was asked for."""
+    result: MatchResult
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResults:
+    """All that a study found."""
+
+    plan: StudyPlan
+    ladder: Ladder
+    parts: tuple[Part, ...]
+    ratings: tuple[LadderRating, ...]
+    """Of ``parts``, in their order, fitted together."""
+    matches: tuple[HeadToHead, ...]
+
+    def losses(self, variant: Variant) -> dict[str, float]:
+        """The last figures of its training; held-out ones begin with ``holdout_``."""
+        return points_of(self.plan.network(variant))[-1]
+
+
 def results_json(results: StudyResults) -> Json:
     """Everything that a study found.
 
@@ -31,7 +80,7 @@ def results_json(results: StudyResults) -> Json:
     against the first variant. Energies are pJ, by both models; they are not measured.
     """
     plan = results.plan
-    return plan_facts(plan) | {
+    return _plan(plan) | {
         "scale": SCALE, "time": TIME, "threads": plan.threads,
         "energy_models": ENERGY_MODELS,
         "ladder": {
@@ -41,6 +90,16 @@ def results_json(results: StudyResults) -> Json:
         "networks": [_network(results, variant) for variant in plan.variants],
         "rows": list(_rows(results)),
         "matches": [_match(each, plan.variants[0]) for each in results.matches],
+    }
+
+
+def _plan(plan: StudyPlan) -> Json:
+    """The request, with the overrides of each variant, and what was fixed at the start."""
+    return plan.facts | {
+        "request": asdict(replace(plan.request, variants=(), games=())) | {
+            "games": [str(path) for path in plan.request.games],
+            "variants": {each.name: list(each.overrides) for each in plan.variants},
+        },
     }
 
 

@@ -6,7 +6,7 @@ it as long as the first one takes for the largest budget.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from statistics import median
@@ -18,7 +18,6 @@ import torch
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.models.references import Model
 from chess_snn.campaign.models.seats import seat_network
-from chess_snn.campaign.stages.training_alone import points_of
 from chess_snn.data import read_json, sweep_temporaries, write_json
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import LadderRating, rate_on_ladder
@@ -37,6 +36,7 @@ from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.study.cost import cost_facts
 from chess_snn.study.plan import StudyPlan
 from chess_snn.study.rating import LadderGames
+from chess_snn.study.results import HeadToHead, Part, StudyResults
 from chess_snn.study.variants import Variant
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json, LogFn, Progress
@@ -53,51 +53,6 @@ _MOST_TRIES: Final = 3
 
 WorkBar = Callable[[str, str], AbstractContextManager[Progress]]
 """Shows the progress of one part: called with what is done, and in which unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One network with one budget."""
-
-    variant: Variant
-    model: Model
-    is_equal_time: bool
-    """Whether its moves take as long as those of the first variant with the largest budget."""
-    is_budget: bool
-    """Whether the budget was asked for."""
-    cost: Json
-    """See :func:`chess_snn.study.cost.cost_facts`, and the seconds of a move and an evaluation."""
-    played: Mapping[str, Sequence[MatchResult]]
-    """Its games on the ladder, by opponent."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeadToHead:
-    """A match of a variant against the first one."""
-
-    variant: Variant
-    simulations: int
-    first_simulations: int
-    is_equal_time: bool
-    is_budget: bool
-    """Whether both have the same budget, one that was asked for."""
-    result: MatchResult
-
-
-@dataclass(frozen=True, slots=True)
-class StudyResults:
-    """All that a study found."""
-
-    plan: StudyPlan
-    ladder: Ladder
-    parts: tuple[Part, ...]
-    ratings: tuple[LadderRating, ...]
-    """Of ``parts``, in their order, fitted together."""
-    matches: tuple[HeadToHead, ...]
-
-    def losses(self, variant: Variant) -> dict[str, float]:
-        """The last figures of its training; held-out ones begin with ``holdout_``."""
-        return points_of(self.plan.network(variant))[-1]
 
 
 @dataclass(frozen=True, slots=True)
