@@ -97,7 +97,8 @@ export class Board {
   constructor(container, { orientation = "white", label = "Chess board" } = {}) {
     this.label = label;
     this.orientation = orientation;
-    this.position = { fen: "8/8/8/8/8/8/8/8 w - - 0 1", lastMove: null, targets: [], arrows: [] };
+    this.position = { fen: "8/8/8/8/8/8/8/8 w - - 0 1", heat: {} };
+    Object.assign(this.position, { lastMove: null, targets: [], arrows: [], check: null });
     this.marks = {}; // classes of squares that the board does not set itself, by square
     this.svg = element("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, class: "board", role: "img" });
     this.layers = {};
@@ -111,11 +112,11 @@ export class Board {
   /**
    * Show a position; what is left out of `changes` is empty. `fen`; `lastMove` and `arrows` in
    * UCI ("e2e4"), an arrow also as {move, weight} with a weight in [0, 1]; `targets` are squares
-   * with a dot; `check` is the square of a king in check. With `slide` the last move is seen to
-   * move.
+   * with a dot; `check` is the square of a king in check; `heat` shades squares by shares in [0, 1].
+   * With `slide` the last move is seen to move.
    */
-  set({ fen, lastMove = null, targets = [], arrows = [], check = null, slide = false }) {
-    this.position = { fen, lastMove, targets, arrows, check };
+  set({ fen, lastMove = null, targets = [], arrows = [], check = null, heat = {}, slide = false }) {
+    this.position = { fen, lastMove, targets, arrows, check, heat };
     this.draw();
     if (slide && lastMove) this.slide(lastMove);
   }
@@ -151,7 +152,7 @@ export class Board {
   /** Draw all layers anew: a board has at most 200 elements. */
   draw() {
     for (const layer of Object.values(this.layers)) layer.replaceChildren();
-    const { fen, lastMove, targets, arrows, check } = this.position;
+    const { fen, lastMove, targets, arrows, check, heat } = this.position;
     this.pieces = readPieces(fen);
     this.drawSquares();
     const marks = { ...this.marks };
@@ -159,6 +160,9 @@ export class Board {
     if (lastMove) [lastMove.slice(0, 2), lastMove.slice(2, 4)].forEach((s) => add(s, "last"));
     if (check) add(check, "check");
     for (const [square, mark] of Object.entries(marks)) this.drawMark(square, mark.trim());
+    for (const [square, share] of Object.entries(heat)) {
+      this.drawMark(square, "heat").setAttribute("opacity", 0.15 + 0.75 * share);
+    }
     for (const square of targets) this.drawTarget(square);
     for (const [square, piece] of Object.entries(this.pieces)) {
       const drawn = drawPiece(piece, this.layers.pieces);
@@ -192,7 +196,7 @@ export class Board {
 
   drawMark(square, mark) {
     const [x, y] = this.corner(square);
-    element("rect", { class: `mark ${mark}`, x, y, width: SQUARE, height: SQUARE },
+    return element("rect", { class: `mark ${mark}`, x, y, width: SQUARE, height: SQUARE },
       this.layers.marks);
   }
 
