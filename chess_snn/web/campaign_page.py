@@ -116,7 +116,9 @@ def _describe(view: CampaignView) -> Json:
         "name": folder.name,
         "game": folder.config.campaign.game,
         "length": str(campaign_length(folder)),
-        "state": "finished" if view.is_finished else str(view.writer or "not begun"),
+        "state": "finished" if view.is_finished else str(
+            view.writer or "not begun: no process has run it yet"
+        ),
         "is_running": view.is_running,
         "is_finished": view.is_finished,
         "progress": view.progress,

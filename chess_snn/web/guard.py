@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -77,11 +77,12 @@ class Guard:
     def _refusal(self, headers: Headers, *, is_socket: bool) -> tuple[int, str] | None:
         """Status and reason; None for what may come in."""
         host = headers.get("host", "")
-        if _name_of(f"//{host}") not in self._hosts:
+        address = _split(f"//{host}")
+        if address is None or address.hostname not in self._hosts:
             return 400, "this server has another name; use the address that it printed"
         origin = headers.get("origin")
         if (origin is None and is_socket) or (
-            origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+            origin is not None and not _is_of(origin, host)
         ):
             return 403, "only pages of this server may use it"
         if self._credentials is not None and not self._knows(headers):
@@ -102,11 +103,18 @@ class Guard:
         )
 
 
-def _name_of(address: str) -> str | None:
+def _split(address: str) -> SplitResult | None:
+    """The parts of an address; None where it is malformed."""
     try:
-        return urlsplit(address).hostname
+        return urlsplit(address)
     except ValueError:
         return None
+
+
+def _is_of(origin: str, host: str) -> bool:
+    """Whether a page of ``origin`` came from the server that it asked for as ``host``."""
+    address = _split(origin)
+    return address is not None and address.netloc.lower() == host.lower()
 
 
 def _basic(header: str) -> bytes:

@@ -101,10 +101,12 @@ class Networks:
         entries = []
         for text in self._named:
             try:
-                game = self._find_model(text).game
+                model = self._find_model(text)
             except UsageError:
                 continue
-            entries.append({"model": text, "label": text, "game": game})
+            is_newest = model.campaign is not None and Path(text) == model.campaign.path
+            label = f"{model.campaign.name}, newest" if is_newest and model.campaign else text
+            entries.append({"model": text, "label": label, "game": model.game})
         return entries
 
     def _generations(self) -> list[Json]:
@@ -129,6 +131,6 @@ class Networks:
 
 def _shipped() -> list[Json]:
     return [
-        {"model": SHIPPED + name, "label": f"{SHIPPED}{name}, comes with the program", "game": name}
+        {"model": SHIPPED + name, "label": SHIPPED + name, "game": name}
         for name in GAME_NAMES if (SHIPPED_FOLDER / name / WEIGHTS).is_file()
     ]

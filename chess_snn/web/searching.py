@@ -35,7 +35,7 @@ TREE_MIB: Final = 64
 _INFO_PERIOD_S: Final = 0.15
 _SPIKES_PERIOD_S: Final = 0.6
 """Between two frames of spikes, which take longer than a wave."""
-_MOST_CANDIDATES: Final = 12
+_MOST_CANDIDATES: Final = 8
 _LONGEST_LINE: Final = 16
 """Plies of a line that the page shows."""
 

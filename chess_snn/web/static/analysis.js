@@ -70,7 +70,7 @@ export class AnalysisView {
       `White ${percent(white)}, draw ${percent(draw)}, Black ${percent(black)}`);
     this.eval.setAttribute("aria-valuenow", value.toFixed(2));
     this.eval.querySelector(".fill").style.setProperty("--share", percent((1 + value) / 2));
-    this.eval.querySelector(".number").textContent = signed(value);
+    this.eval.querySelector(".number").textContent = Math.abs(value).toFixed(1);
     this.eval.classList.toggle("black-ahead", value < 0);
   }
 

@@ -31,7 +31,7 @@ export class CampaignPage {
         <section class="card head" aria-labelledby="campaign-name">
           <div class="card-head"><h2 id="campaign-name"></h2><span class="state"></span></div>
           <progress max="1" value="0" aria-label="Progress of the campaign"></progress>
-          <p class="facts"></p><ul class="stages"></ul>
+          <p class="facts"></p><p class="promotion-note"></p><ul class="stages"></ul>
         </section>
         <section class="card alarms" aria-label="Alarms" hidden><h2>Alarms</h2><ul></ul></section>
         <section class="card" aria-label="Ladder and devices"><div class="figures"></div>
@@ -44,9 +44,9 @@ export class CampaignPage {
         <div class="card-head"><h2>Newest games</h2><button class="quiet reload">Look again</button></div>
         <div class="replay-board"></div>
         <div class="bar steps">
-          <button data-step="first" aria-label="To the beginning">⏮</button><button data-step="back" aria-label="One move back">◀</button>
+          <button data-step="first" aria-label="To the beginning">|◀</button><button data-step="back" aria-label="One move back">◀</button>
           <button data-step="play" aria-label="Play">▶▶</button>
-          <button data-step="on" aria-label="One move forward">▶</button><button data-step="last" aria-label="To the end">⏭</button>
+          <button data-step="on" aria-label="One move forward">▶</button><button data-step="last" aria-label="To the end">▶|</button>
         </div>
         <p class="status"></p><ol class="games" aria-label="Games"></ol>
       </section>
@@ -86,8 +86,10 @@ export class CampaignPage {
     this.find(".facts").textContent = [
       state.length, `${Math.round(100 * state.progress)}% done`, `ran for ${state.elapsed}`,
       state.left && `${state.left} left`, `${state.iterations} iterations finished`,
-      state.champion !== null && `champion is generation ${state.champion}`, state.last_promotion,
+      state.champion !== null && `champion is generation ${state.champion}`,
     ].filter(Boolean).join(" · ");
+    this.find(".promotion-note").textContent = state.last_promotion
+      ? `Last gating match: ${state.last_promotion}` : "";
     this.find(".stages").replaceChildren(...state.stages.map(({ text, share }) => {
       const item = element("li", "", text);
       const bar = document.createElement("progress");
@@ -196,7 +198,7 @@ export class CampaignPage {
       else {
         if (this.ply === this.game.moves.length) this.ply = 0;
         this.playing = setInterval(() => this.move(1), STEP_MS);
-        this.find('[data-step="play"]').textContent = "❚❚";
+        this.find('[data-step="play"]').textContent = "Ⅱ";
       }
       return;
     }

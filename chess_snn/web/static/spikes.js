@@ -7,11 +7,12 @@ const TICK_MS = 700;
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const large = (count) => (count >= 1e6 ? `${(count / 1e6).toFixed(1)} M` : count.toLocaleString("en"));
 
-/** Names of layers for people: "blocks.0.first_neurons" is "block 1, first". */
+/** Names of layers for people: "blocks.0.neurons1" is "block 1, neurons 1". */
 export function layerTitle(name) {
-  const [, number, rest] = name.match(/^blocks?\.(\d+)\.(.*)$/) ?? [null, null, name];
-  const words = rest.replace(/[._]/g, " ").replace(/\b(neurons?|lif|spikes?)\b ?/g, "").trim();
-  return number === null ? words : `block ${Number(number) + 1}${words ? `, ${words}` : ""}`;
+  if (name === "neurons") return "before the heads";
+  const [, number, rest] = name.match(/^blocks\.(\d+)\.(.*)$/) ?? [null, null, name];
+  const words = rest.replace(/[._]/g, " ").replace(/([a-z])(\d)/g, "$1 $2");
+  return number === null ? words : `block ${Number(number) + 1}, ${words}`;
 }
 
 /** The spikes of a frame as one array of numbers for each layer. */
@@ -31,8 +32,11 @@ export function unpack(header, bytes) {
 }
 
 export class SpikesView {
-  /** Draw into `root`; `onTile(cells or null)` hears of the channel that is pointed at. */
-  constructor(root, { onTile = () => {} } = {}) {
+  /**
+   * Draw into `root`. `onTile(tile or null)` hears of the channel that is pointed at; `hasLines` says
+   * whether spikes come of the end of the best line too.
+   */
+  constructor(root, { onTile = () => {}, hasLines = true } = {}) {
     this.root = root;
     this.onTile = onTile;
     this.frames = {}; // "position" and "line"
@@ -51,6 +55,7 @@ export class SpikesView {
       <div class="layers" tabindex="0" role="group" aria-label="Layers of neurons"></div>
       <p class="note tile-note"></p>`;
     const find = (selector) => root.querySelector(selector);
+    find(".choices").hidden = !hasLines;
     this.summary = find(".summary");
     this.list = find(".layers");
     this.note = find(".tile-note");

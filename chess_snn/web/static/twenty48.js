@@ -17,7 +17,7 @@ export class TilesPage {
     this.boards = []; // {board, ply, score, largest, legal, over}, the newest last
     this.searchNumber = 0;
     this.isAuto = false;
-    this.spikes = new SpikesView(find("tiles-spikes"));
+    this.spikes = new SpikesView(find("tiles-spikes"), { hasLines: false });
     find("tiles-new").addEventListener("click", () => this.newGame());
     find("tiles-back").addEventListener("click", () => this.takeBack());
     find("tiles-auto").addEventListener("click", () => this.setAuto(!this.isAuto));
