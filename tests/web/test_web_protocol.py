@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import chess
 import numpy as np
+import psutil
 import pytest
 import torch
 from page_browser import SHIPPED, SOCKET, Browser, chess_game, tiles_game
@@ -21,6 +22,8 @@ from chess_snn.web import protocol
 MATE = ("f2f3", "e7e5", "g2g4", "d8h4")
 PROMOTION = "8/P6k/8/8/8/8/7K/8 w - - 0 1"
 QUIET_S = 20.0
+MOST_GROWTH_MIB = 96.0
+"""One tree and what allocators keep: a tree that is not freed would cost 64 MiB a connection."""
 
 
 def position(browser, *moves, start=None):
@@ -346,3 +349,49 @@ def test_more_pages_than_there_is_room_for_are_sent_away(client, monkeypatch):
         assert closed.value.code == 1013
     with client.websocket_connect(SOCKET) as later:
         assert Browser(later).ask("position", game=chess_game())["type"] == "position"
+
+
+def test_a_long_game_is_described_at_once(browser):
+    """The best of five: other processes may keep the machine busy."""
+    moves = ("g1f3", "g8f6", "f3g1", "f6g8") * 75
+    waits = []
+    for _ in range(5):
+        begun_s = time.monotonic()
+        assert len(position(browser, *moves)["san"]) == 300
+        waits.append(time.monotonic() - begun_s)
+    assert min(waits) < 0.3, waits
+
+
+def play_games(client, count: int) -> None:
+    """Short games, each with searches; every tenth in a new connection."""
+    rng = random.Random(count)
+    for _ in range(max(1, count // 10)):
+        with client.websocket_connect(SOCKET) as socket:
+            browser = Browser(socket)
+            for _ in range(min(10, count)):
+                board = chess.Board()
+                for _ in range(6):
+                    board.push(rng.choice(list(board.legal_moves)))
+                moves = [move.uci() for move in board.move_stack]
+                assert position(browser, *moves)["type"] == "position"
+                assert browser.search(moves, simulations=4)["type"] == "result"
+                browser.spikes.clear()
+
+
+def growth_mib(client, count: int) -> float:
+    """By how much this process grows over ``count`` games, after as many that warm it up."""
+    process = psutil.Process()
+    play_games(client, 30)
+    before = process.memory_info().rss
+    play_games(client, count)
+    return (process.memory_info().rss - before) / 2**20
+
+
+def test_memory_stays_flat_over_games(client):
+    assert growth_mib(client, 40) < MOST_GROWTH_MIB
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_memory_stays_flat_over_a_thousand_games(client):
+    assert growth_mib(client, 1000) < MOST_GROWTH_MIB
