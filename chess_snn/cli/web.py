@@ -7,7 +7,7 @@ import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.cli.console import print_message, stoppable
+from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption
 from chess_snn.cli.orchestration import load_flows, load_web
 from chess_snn.cli.players import find_model
@@ -56,8 +56,8 @@ def web_command(
     offered = networks.Networks(find_model, named, None if page is None else page.folder)
     app = server.make_app(offered, page, settings, place)
     print_message(f"the page is at {settings.url}\nCtrl-C ends it")
-    with stoppable("ended: the page's server"):
-        server.serve(app, settings)
+    server.serve(app, settings)
+    print_message("ended: the page's server")
 
 
 def _credentials() -> str | None:

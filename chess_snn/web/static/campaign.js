@@ -42,6 +42,7 @@ export class CampaignPage {
       </div>
       <section class="card replay" aria-label="Newest games">
         <div class="card-head"><h2>Newest games</h2><button class="quiet reload">Look again</button></div>
+        <p class="note from"></p>
         <div class="replay-board"></div>
         <div class="bar steps">
           <button data-step="first" aria-label="To the beginning">|◀</button><button data-step="back" aria-label="One move back">◀</button>
@@ -144,8 +145,8 @@ export class CampaignPage {
   async listGames() {
     try {
       const { iteration, generation, games } = await read("api/campaign/games");
-      this.find(".replay h2").textContent = iteration === null ? "No games yet"
-        : `Newest games: iteration ${iteration}, generation ${generation}`;
+      this.find(".from").textContent = iteration === null ? "There are none yet."
+        : `Iteration ${iteration}, played by generation ${generation}`;
       this.find(".games").replaceChildren(...games.map((game) => {
         const item = document.createElement("li");
         const button = element("button", "");

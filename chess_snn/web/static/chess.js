@@ -136,7 +136,7 @@ export class ChessPage {
     this.input.offer(mayMove ? this.position.legal : []);
     this.showMoves();
     this.showPlayers();
-    find("take-back").disabled = !this.game.moves.length;
+    find("take-back").disabled = this.game.moves.length <= this.firstOwnMove();
     for (const id of ["first", "previous"]) find(id).disabled = this.index === 0;
     for (const id of ["next", "last"]) find(id).disabled = this.atEnd;
     find("status").textContent = this.statusText();
@@ -207,10 +207,17 @@ export class ChessPage {
     const { moves } = this.game;
     let keep = moves.length - 1;
     if (this.human !== "both" && !this.verdict && this.atEnd && this.isHumansTurn) keep--;
+    if (keep < this.firstOwnMove()) return;
     this.verdict = null;
-    this.game.moves = moves.slice(0, Math.max(0, keep));
+    this.game.moves = moves.slice(0, keep);
     say("taken back");
     this.show(this.game.moves.length).then(() => this.clock?.start(this.position.turn, false));
+  }
+
+  /** The place of the person's first move in the game: 1 where the network begins. */
+  firstOwnMove() {
+    const beginner = this.firstNumber().offset ? "black" : "white";
+    return this.human === "both" || this.human === beginner ? 0 : 1;
   }
 
   flip() {
