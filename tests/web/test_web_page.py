@@ -375,7 +375,8 @@ def test_newest_games_of_a_campaign_are_replayed(open_page, played_campaign):
     with serving("--model", str(played_campaign.path)) as where:
         opened = open_page(where)
         opened.page.click("#tab-campaign")
-        opened.page.wait_for_selector(".games button")
+        shown = "text => document.querySelector('.replay .status').textContent.includes(text)"
+        opened.wait(shown, "ply 0 of")
         opened.page.click("[data-step=on]")
         assert "ply 1 of" in opened.page.inner_text(".replay .status")
         opened.page.click("[data-step=last]")
