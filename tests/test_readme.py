@@ -27,6 +27,8 @@ NOT_RUN = {
     "chess-snn up": "starts servers: tests/orchestration/test_up_and_down.py",
     "chess-snn down": "ends them: tests/orchestration/test_up_and_down.py",
     "chess-snn ui": "serves pages until Ctrl-C: tests/orchestration",
+    "chess-snn web": "serves a page until Ctrl-C: tests/web",
+    "pip": "installs an extra: tests/web/test_web_command.py shows where it is missing",
     "chess-snn campaign start": "runs for minutes: tests/orchestration/test_campaign_flow.py",
     "chess-snn campaign resume": "loads Prefect and MLflow: tests/orchestration",
     "chess-snn play": "waits for moves: tests/cli/test_play_command.py",

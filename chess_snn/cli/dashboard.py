@@ -20,28 +20,10 @@ from chess_snn.campaign.viewing.events import (
 )
 from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interval, interval
 from chess_snn.campaign.viewing.live import WriterState
-from chess_snn.campaign.viewing.results import opponents_of, score_column
+from chess_snn.campaign.viewing.results import CURVES, opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView
 from chess_snn.cli.results import column, matches_table
 from chess_snn.types import Json
-
-_FIGURES: Final = (
-    ("policy loss", "policy_loss", ".3f"),
-    ("value loss", "value_loss", ".3f"),
-    ("held-out value loss", "holdout_value_loss_after", ".3f"),
-    ("policy entropy", "policy_entropy", ".2f"),
-    ("draw rate", "draw_rate", ".0%"),
-    ("points in self-play", "self_play_points", ",.0f"),
-    ("plies a game", "plies_mean", ".0f"),
-    ("positions/s", "positions_per_s", ",.0f"),
-    ("time in the network", "network_share", ".0%"),
-    ("devices in use", "device_utilisation", ".0%"),
-    ("device memory, GiB", "device_memory_gib", ".1f"),
-    ("won positions won", "conversion_rate", ".0%"),
-    ("points", "points", ",.0f"),
-    ("mean score", "score", ".3f"),
-)
-"""What is drawn over the iterations: label, column of a row, format of the newest."""
 
 _BAR_WIDTH: Final = 30
 _STAGE_BAR_WIDTH: Final = 20
@@ -167,7 +149,7 @@ def _curves(view: CampaignView, console: Console) -> RenderableType:
             curve = sparkline(values, width, low=low, high=high, levels=levels)
             grid.add_row(Text(label), Text(curve, style="cyan"), Text(newest(measured[-1])))
 
-    for label, name, form in _FIGURES:
+    for label, name, form in CURVES:
         draw(label, name, column(name, form))
     if any(row["score"] is not None for row in view.rows):
         grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))

@@ -86,6 +86,8 @@ _ROWS: Final = (
      "Search positions with a forced mate and count those answered with a move that forces it."),
     ("play", "play:play_command",
      "Play a game against a network, or against any other player, in the terminal."),
+    ("web", "web:web_command",
+     "Serve a page to play chess and 2048, see spikes and searches, and watch a campaign."),
     ("ratings", "results:ratings_command",
      "Rate a campaign's generations and opponents from all their games at once."),
     ("results", "results:results_command",

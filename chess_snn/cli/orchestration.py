@@ -45,6 +45,15 @@ def load_cluster(module: str) -> ModuleType:
     return _load(f"tasks.cluster.{module}", "worker")
 
 
+def load_web(module: str) -> ModuleType:
+    """The module ``chess_snn.web.<module>``.
+
+    Raises:
+        UsageError: the extra ``web`` is not installed.
+    """
+    return _load(f"chess_snn.web.{module}", "web")
+
+
 def fetch_model(address: str) -> Path:
     """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
     folder: Path = _load("tasks.tracking.fetching", "orchestration").fetch_model(address)

@@ -62,8 +62,10 @@ def make_variants(
     baseline = ["net.activation=relu", "net.ticks=0"]
     if config.net.precision == "int8":
         baseline.append("net.precision=bf16")  # int8 counts spikes
-    if getattr(config.training, "spike_rate_weight", 0.0):
+    if config.training.spike_rate_weight:
         baseline.append("training.spike_rate_weight=0.0")
+    if config.training.any_tick:
+        baseline.append("training.any_tick=false")
     wanted: list[tuple[str, list[str]]] = []
     if pair:
         if not config.net.network().is_spiking:

@@ -87,6 +87,24 @@ _POINTS: Final = {
 }
 """Columns that a game of one player has as well."""
 
+CURVES: Final = (
+    ("policy loss", "policy_loss", ".3f"),
+    ("value loss", "value_loss", ".3f"),
+    ("held-out value loss", "holdout_value_loss_after", ".3f"),
+    ("policy entropy", "policy_entropy", ".2f"),
+    ("draw rate", "draw_rate", ".0%"),
+    ("points in self-play", "self_play_points", ",.0f"),
+    ("plies a game", "plies_mean", ".0f"),
+    ("positions/s", "positions_per_s", ",.0f"),
+    ("time in the network", "network_share", ".0%"),
+    ("devices in use", "device_utilisation", ".0%"),
+    ("device memory, GiB", "device_memory_gib", ".1f"),
+    ("won positions won", "conversion_rate", ".0%"),
+    ("points", "points", ",.0f"),
+    ("mean score", "score", ".3f"),
+)
+"""What watchers draw over the iterations: label, column of a row, format of the newest."""
+
 _MATCH_FIELDS: Final = {"": "score", "_low": "score_low", "_high": "score_high"}
 """Endings of the three columns of an opponent: the score and its 95 % interval."""
 

@@ -1,0 +1,71 @@
+"""``chess-snn web``: a local page to play, watch a search and its spikes, and read a campaign."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
+from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.cli.console import print_message
+from chess_snn.cli.options import NetworkDeviceOption
+from chess_snn.cli.orchestration import load_flows, load_web
+from chess_snn.cli.players import find_model
+from chess_snn.ports import check_port
+
+
+def web_command(
+    model: Annotated[
+        str | None,
+        typer.Option(help=f"A network to offer beside the shipped ones: {KNOWN_MODELS}. Of a "
+                     "campaign all generations are offered."),
+    ] = None,
+    campaign: Annotated[
+        Path | None,
+        typer.Option(help="A campaign folder to watch; by default the campaign of --model."),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(help="Address of this machine to serve on; others than loopback need a "
+                     "password, in CHESS_SNN_CREDENTIALS or the file CHESS_SNN_CREDENTIALS_FILE."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="TCP port to serve on.")] = 8642,
+    threads: Annotated[int, typer.Option(min=1, max=1024, help="Of each search's network.")] = 1,
+    device: NetworkDeviceOption = "cpu",
+) -> None:
+    """Serve a page to play chess and 2048, see spikes and searches, and watch a campaign.
+
+    Open the address that it prints in a browser; Ctrl-C ends it. A campaign is only read, and may
+    run elsewhere meanwhile.
+
+    chess-snn web
+
+    chess-snn web --model campaigns/cpu-001
+
+    chess-snn web --campaign /mnt/shared/campaigns/cpu-001 --port 8700
+    """
+    server, networks = load_web("server"), load_web("networks")
+    settings = server.WebSettings(host=host, port=port, credentials=_credentials())
+    named = [] if model is None else [model]
+    if model is not None:
+        find_model(model)  # a missing model is reported here, not in the browser
+        campaign = campaign or _campaign_of(model)
+    page = None if campaign is None else load_web("campaign_page").CampaignPage(campaign)
+    check_port(host, port, "page's server", "--port")
+    place = load_web("searching").Place(device=device, threads=threads)
+    offered = networks.Networks(find_model, named, None if page is None else page.folder)
+    app = server.make_app(offered, page, settings, place)
+    print_message(f"the page is at {settings.url}\nCtrl-C ends it")
+    server.serve(app, settings)
+    print_message("ended: the page's server")
+
+
+def _credentials() -> str | None:
+    found = load_flows("services").read_credentials()
+    return None if found is None else str(found.text)
+
+
+def _campaign_of(model: str) -> Path | None:
+    """The campaign in which ``model`` lies, as far as its name says."""
+    path, _ = split_generation(model)
+    return path if (path / CONFIG_FILE).is_file() else None

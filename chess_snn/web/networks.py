@@ -1,0 +1,136 @@
+"""The networks that the page offers, and those of them that are loaded."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.models.references import (
+    AT_CHAMPION,
+    REGISTERED,
+    SHIPPED,
+    SHIPPED_FOLDER,
+    Model,
+)
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.typed_json import FileMark, file_mark
+from chess_snn.data import is_committed
+from chess_snn.errors import UsageError
+from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.nets import Network
+from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
+from chess_snn.uci.engine import FindModel
+
+_MOST_LOADED: Final = 4
+"""Networks kept in memory besides those of connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedNetwork:
+    """A network in float32, as it was trained."""
+
+    model: Model
+    network: Network
+    mark: FileMark
+    """Of the file of weights when it was read."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while spikes are recorded, which hooks into the network's layers."""
+
+
+class Networks:
+    """Networks by name, for all connections. Its methods may be called in any thread."""
+
+    def __init__(
+        self, find_model: FindModel, named: Sequence[str], campaign: CampaignFolder | None
+    ) -> None:
+        """Offer those that come with the program, ``named``, and all of ``campaign``."""
+        self._find_model, self._named, self._campaign = find_model, tuple(named), campaign
+        self._registered: dict[str, Model] = {}
+        self._loaded: OrderedDict[Path, LoadedNetwork] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def catalogue(self) -> list[Json]:
+        """What is offered now: ``model``, ``label`` and ``game`` of each, the best guess first."""
+        return [*self._named_entries(), *self._generations(), *_shipped()]
+
+    def find(self, text: str) -> Model:
+        """The model ``text``, if it is offered or registered.
+
+        Raises:
+            UsageError: it is neither, or it is gone.
+            ChessSnnError: the registry is away.
+        """
+        if text.startswith(REGISTERED):
+            if text not in self._registered:
+                self._registered[text] = self._find_model(text)
+            model = self._registered[text]
+        elif text in self._named or any(
+            text == entry["model"] for entry in (*self._generations(), *_shipped())
+        ):
+            model = self._find_model(text)
+        else:
+            raise UsageError(
+                f"this server does not offer the network {text!r}; choose one of the list, or "
+                f"{REGISTERED}NAME/VERSION"
+            )
+        if not model.weights.is_file():
+            raise UsageError(f"the network {text} is gone: {model.weights} is missing")
+        return model
+
+    def load(self, model: Model) -> LoadedNetwork:
+        """The network of ``model``; one whose file is unchanged is not read again.
+
+        Raises:
+            ChessSnnError: the file is damaged.
+        """
+        with self._lock:
+            mark, known = file_mark(model.weights), self._loaded.pop(model.weights, None)
+            if known is None or known.mark != mark:
+                network = model.load(get_game(model.game)).eval()
+                known = LoadedNetwork(model, network, mark)
+            self._loaded[model.weights] = known
+            while len(self._loaded) > _MOST_LOADED:
+                self._loaded.popitem(last=False)
+            return known
+
+    def _named_entries(self) -> list[Json]:
+        """Those of the command line; one that is gone is left out."""
+        entries = []
+        for text in self._named:
+            try:
+                model = self._find_model(text)
+            except UsageError:
+                continue
+            is_newest = model.campaign is not None and Path(text) == model.campaign.path
+            label = f"{model.campaign.name}, newest" if is_newest and model.campaign else text
+            entries.append({"model": text, "label": label, "game": model.game})
+        return entries
+
+    def _generations(self) -> list[Json]:
+        folder = self._campaign
+        if folder is None:
+            return []
+        game = folder.config.campaign.game
+        generations = [g for g in folder.generations() if is_committed(folder.checkpoint(g))]
+        if not generations:
+            return []
+        champion = [AT_CHAMPION] if folder.receipt(0).exists() else []
+        return [
+            {
+                "model": f"{folder.path}@{generation}", "game": game,
+                "label": f"{folder.name}, " + (
+                    generation if generation == AT_CHAMPION else f"generation {generation}"
+                ),
+            }
+            for generation in (*champion, *reversed(generations))
+        ]
+
+
+def _shipped() -> list[Json]:
+    return [
+        {"model": SHIPPED + name, "label": SHIPPED + name, "game": name}
+        for name in GAME_NAMES if (SHIPPED_FOLDER / name / WEIGHTS).is_file()
+    ]

@@ -1,0 +1,457 @@
+"""The page in headless Chromium: games by mouse and keyboard, spikes, a campaign, accessibility."""
+
+import io
+import re
+import shutil
+import time
+
+import chess
+import chess.pgn
+import numpy as np
+import pytest
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="pip install playwright: the page is NOT tested in a browser"
+)
+
+import small_campaigns as made  # noqa: E402
+import torch  # noqa: E402
+from chromium import Opened, find_chromium, serving  # noqa: E402
+from page_browser import SHIPPED  # noqa: E402
+
+from chess_snn.campaign import CampaignFolder  # noqa: E402
+from chess_snn.cli.players import find_model  # noqa: E402
+from chess_snn.games import get_game  # noqa: E402
+from chess_snn.nets import count_spikes, expand_planes, record_activity  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+NOT_SERIOUS = ("minor", "moderate")
+CASTLING = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1"
+PROMOTION = "8/P6k/8/8/8/8/7K/8 w - - 0 1"
+MOST_PLIES = 400
+MOST_WAITING_MS = 300
+"""For an answer, on top of its search."""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as running:
+        try:
+            browser = running.chromium.launch(executable_path=find_chromium())
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium: the page is NOT tested in a browser ({str(error)[:80]})")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address():
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(chromium, address):
+    """Opens pages; none of them may complain, or ask another server for anything."""
+    opened, contexts = [], []
+
+    def begin(where=address, **options) -> Opened:
+        options = {"viewport": {"width": 1440, "height": 900}, **options}
+        contexts.append(chromium.new_context(**options))
+        opened.append(Opened(contexts[-1].new_page(), where))
+        return opened[-1]
+
+    yield begin
+    for context in contexts:
+        context.close()
+    assert [fault for page in opened for fault in page.faults] == []
+
+
+@pytest.fixture
+def opened(open_page):
+    return open_page()
+
+
+def proposed(opened: Opened, board: chess.Board) -> str:
+    """The network's own choice for the person, once it has been searched."""
+    turn = "White" if board.turn else "Black"
+    opened.wait_for_status("^You are to move|wins|Drawn")
+    opened.wait("() => document.querySelectorAll('#candidates tr').length > 0")
+    rows = opened.page.locator("#candidates tr")
+    moves = rows.evaluate_all("rows => rows.map(row => row.dataset.move)")
+    legal = [move for move in moves if chess.Move.from_uci(move) in board.legal_moves]
+    assert legal, (turn, moves, board.fen())
+    return legal[0]
+
+
+def play_to_the_end(opened: Opened, colour: str, move_piece) -> chess.Board:
+    """Play a complete game against the network, each move by ``move_piece(number, uci, san)``."""
+    opened.new_game(colour)
+    board, person = chess.Board(), chess.WHITE if colour == "white" else chess.BLACK
+    while len(board.move_stack) < MOST_PLIES:
+        if board.turn != person:
+            opened.wait_for_moves(len(board.move_stack) + 1)
+            board.push_san(opened.moves[-1])
+        elif not board.is_game_over(claim_draw=True):
+            uci = proposed(opened, board)
+            move = chess.Move.from_uci(uci)
+            move_piece(len(board.move_stack) // 2, uci, board.san(move))
+            if move.promotion:
+                name = chess.piece_name(move.promotion)
+                opened.page.click(f"#promotion-dialog [aria-label={name}]")
+            opened.wait(
+                "n => document.querySelectorAll('#moves li button').length >= n",
+                len(board.move_stack) + 1,
+            )
+            board.push(move)
+        if board.is_game_over() or board.is_repetition(3) or board.halfmove_clock >= 100:
+            break
+    return board
+
+
+def assert_ended(opened: Opened, board: chess.Board) -> None:
+    """The page shows the end and its reason, and exports exactly this game."""
+    opened.wait_for_status("wins|Drawn")
+    fen, pgn = opened.exported()
+    assert fen == board.fen()
+    record = chess.pgn.read_game(io.StringIO(pgn))
+    assert list(record.mainline_moves()) == board.move_stack
+    assert record.headers["Result"] == board.result(claim_draw=True)
+    assert record.headers["Result"].replace("1/2-1/2", "½") in opened.status
+
+
+def test_a_complete_game_by_mouse(opened):
+    def move_piece(number, uci, _san):
+        (opened.drag if number % 2 else opened.click)(uci)
+
+    assert_ended(opened, play_to_the_end(opened, "white", move_piece))
+
+
+def test_a_complete_game_by_keyboard_alone(opened):
+    keyboard = opened.page.keyboard
+
+    def steps(origin: str, target: str) -> None:
+        """As Black, who looks at the board from the other side."""
+        files, ranks = ("ArrowRight", "ArrowLeft"), ("ArrowUp", "ArrowDown")
+        for axis, (less, more) in enumerate((files, ranks)):
+            distance = ord(target[axis]) - ord(origin[axis])
+            for _ in range(abs(distance)):
+                keyboard.press(more if distance > 0 else less)
+
+    def move_piece(number, uci, san):
+        if number % 2:
+            opened.page.focus("#move")
+            keyboard.type(uci if number % 4 == 1 else san)
+            keyboard.press("Enter")
+            return
+        opened.page.focus("#board")
+        keyboard.press("ArrowUp")  # the cursor appears on the king's own square
+        steps("e8", uci[:2])
+        keyboard.press("Enter")
+        steps(uci[:2], uci[2:4])
+        keyboard.press("Enter")
+        keyboard.press("Tab")  # the cursor leaves with the focus
+
+    def by_keys(number, uci, san):
+        is_promotion = len(uci) == 5
+        move_piece(2 if is_promotion else number, uci, san)
+
+    assert_ended(opened, play_to_the_end(opened, "black", by_keys))
+
+
+def test_take_back_takes_the_answer_too(opened):
+    opened.new_game("white")
+    opened.drag("e2e4")
+    opened.wait_for_moves(2)
+    opened.drag("d2d4")
+    opened.wait_for_moves(4)
+    first = opened.moves[:2]
+    opened.page.click("#take-back")
+    opened.wait_for_moves(2)
+    assert opened.moves == first
+    opened.page.click("#take-back")
+    opened.wait_for_moves(0)
+    assert opened.page.is_disabled("#take-back")
+    assert opened.exported()[0] == chess.STARTING_FEN
+
+
+@pytest.mark.parametrize(("name", "letter"), [
+    ("queen", "Q"), ("rook", "R"), ("bishop", "B"), ("knight", "N"),
+])
+def test_promotion_asks_which_piece(opened, name, letter):
+    opened.load(PROMOTION)
+    opened.drag("a7a8")
+    opened.page.click(f"#promotion-dialog [aria-label={name}]")
+    opened.wait_for_moves(1)
+    assert opened.exported()[0].startswith(f"{letter}7/")
+
+
+def test_a_promotion_can_be_called_off(opened):
+    opened.load(PROMOTION)
+    opened.click("a7a8")
+    opened.page.keyboard.press("Escape")
+    assert opened.exported()[0] == PROMOTION
+
+
+@pytest.mark.parametrize(("moves", "sans"), [
+    (("e1g1", "e8c8"), ["O-O", "O-O-O"]), (("e1c1", "e8g8"), ["O-O-O", "O-O"]),
+])
+def test_castling_moves_king_and_rook(opened, moves, sans):
+    opened.load(CASTLING)
+    board = chess.Board(CASTLING)
+    for count, move in enumerate(moves, start=1):
+        opened.drag(move)
+        opened.wait_for_moves(count)
+        board.push_uci(move)
+    assert opened.moves == sans
+    assert opened.exported()[0] == board.fen()
+
+
+def test_mate_ends_the_game_and_is_spoken(opened):
+    opened.new_game("both")
+    for count, move in enumerate(("f2f3", "e7e5", "g2g4", "d8h4"), start=1):
+        opened.click(move)
+        opened.wait_for_moves(count)
+    opened.wait_for_status("Black wins: checkmate")
+    opened.wait(
+        "() => document.getElementById('speech').textContent.startsWith('Black: queen h4, check')"
+    )
+    opened.drag("e1f2")
+    assert len(opened.moves) == 4
+
+
+def test_illegal_moves_do_nothing_and_say_so(opened):
+    opened.new_game("white")
+    opened.drag("e2e5")
+    opened.drag("e7e5")
+    opened.page.fill("#move", "Ke2")
+    opened.page.press("#move", "Enter")
+    opened.wait_for_status("“Ke2” is not a legal move here")
+    assert opened.moves == []
+
+
+def test_a_game_is_imported_and_stepped_through(opened):
+    opened.load("1. e4 e5 2. Nf3 Nc6 *")
+    assert opened.moves == ["e4", "e5", "Nf3", "Nc6"]
+    opened.page.click("#first")
+    opened.wait(
+        "() => document.querySelector('#board [data-square=e2]') !== null"
+    )
+    opened.page.focus("#moves")
+    opened.page.keyboard.press("ArrowRight")
+    opened.wait("() => document.querySelector('#board [data-square=e4]') !== null")
+    opened.page.click("#import")
+    opened.page.fill("#text", "nonsense")
+    opened.page.click("#text-load")
+    opened.wait("() => document.getElementById('text-fault').textContent !== ''")
+
+
+def test_a_clock_runs_and_ends_the_game(opened):
+    opened.page.clock.install()
+    opened.page.click("#new-game")
+    opened.page.select_option("#clock", "60+1")
+    opened.page.check("[name=colour][value=both]")
+    opened.page.click("#new-dialog [value=start]")
+    clock = "text => document.querySelector('#player-bottom .clock').textContent === text"
+    opened.wait(clock, "1:00")
+    opened.click("e2e4")
+    opened.wait_for_moves(1)
+    opened.page.clock.run_for(30_000)
+    assert opened.page.inner_text("#player-top .clock") in ("0:30", "0:29"), "it rounds down"
+    opened.page.clock.run_for(31_000)
+    opened.wait_for_status("White wins: time")
+
+
+def planes_of(fen: str) -> torch.Tensor:
+    game = get_game("chess")
+    words = torch.from_numpy(game.planes(game.parse_state(fen)[None]).view(np.int64))
+    return expand_planes(words, game.spec.board_shape, torch.float32)
+
+
+LIT_CELLS = """() => [...document.querySelectorAll('#chess-spikes canvas')].map(canvas => {
+  const { data, width, height } = canvas.getContext('2d')
+    .getImageData(0, 0, canvas.width, canvas.height);
+  const at = (x, y) => [...data.slice(4 * (y * width + x), 4 * (y * width + x) + 3)];
+  const empty = getComputedStyle(document.getElementById('chess-spikes'))
+    .getPropertyValue('--spike-empty').match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const [cell, tile] = [3, 27];
+  let lit = 0;
+  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) {
+    const inTile = [x % tile, y % tile];
+    const isCentre = inTile.every(v => v < 24 && v % cell === 1);
+    if (!isCentre || data[4 * (y * width + x) + 3] === 0) continue;
+    if (at(x, y).some((v, i) => Math.abs(v - empty[i]) > 2)) lit++;
+  }
+  return lit;
+})"""
+
+
+def test_spikes_on_the_canvas_follow_the_position_and_match_the_counts(opened):
+    network = find_model(SHIPPED["chess"]).load(get_game("chess"))
+    seen = []
+    for fen in (chess.STARTING_FEN, CASTLING):
+        opened.load(fen)
+        planes = planes_of(fen)
+        total = count_spikes(network, planes).per_evaluation
+        opened.wait(
+            "text => document.querySelector('#chess-spikes .summary').textContent.startsWith(text)",
+            f"{total:,.0f} spikes",
+        )
+        layers = record_activity(network, planes)[0]
+        wanted = [int(np.count_nonzero(layer.spikes_TX.sum(0))) for layer in layers.values()]
+        lit = opened.page.evaluate(LIT_CELLS)
+        assert lit == wanted
+        labels = opened.page.locator("#chess-spikes canvas").evaluate_all(
+            "all => all.map(canvas => canvas.getAttribute('aria-label'))"
+        )
+        spikes = [int(re.search(r": (\d+) spikes", label)[1]) for label in labels]
+        assert spikes == [int(layer.spikes_TX.sum()) for layer in layers.values()]
+        seen.append(lit)
+    assert seen[0] != seen[1]
+
+
+def test_the_spikes_of_the_best_line_can_be_chosen(opened):
+    opened.new_game("white", visits="200")
+    opened.wait("() => document.querySelectorAll('#candidates tr').length > 0")
+    opened.page.click("#chess-spikes [data-value=line]")
+    opened.wait(
+        "() => /^After 1\\. /.test(document.querySelector('#chess-spikes .summary').textContent)"
+    )
+
+
+def test_a_tile_shades_its_squares_on_the_board(opened):
+    opened.page.wait_for_selector("#chess-spikes canvas")
+    opened.page.locator("#chess-spikes canvas").first.hover(position={"x": 40, "y": 40})
+    opened.page.wait_for_selector("#board .mark.heat", state="attached")
+    opened.page.mouse.move(2, 2)
+    opened.page.wait_for_selector("#board .mark.heat", state="detached")
+
+
+def test_pointing_at_a_candidate_shows_its_line(opened):
+    opened.new_game("white", visits="200")
+    row = opened.page.locator("#candidates tr").nth(1)
+    row.hover()
+    title = row.locator("button").get_attribute("title")
+    assert opened.page.inner_text("#line") == title
+    opened.page.wait_for_selector("#board .arrow", state="attached")
+
+
+def test_2048_by_keys_and_by_the_network(opened):
+    opened.page.click("#tab-tiles")
+    opened.page.wait_for_selector("#tiles-candidates tr")
+    board = opened.page.locator("#tiles-board .tile")
+    before = board.all_inner_texts()
+    for key in ("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"):
+        opened.page.keyboard.press(key)
+        opened.page.wait_for_timeout(150)
+    assert board.all_inner_texts() != before
+    ply = int(opened.page.inner_text("#tiles-ply"))
+    assert ply >= 2
+    opened.page.click("#tiles-back")
+    assert int(opened.page.inner_text("#tiles-ply")) == ply - 1
+    opened.page.click("#tiles-auto")
+    opened.wait(
+        "n => Number(document.getElementById('tiles-ply').textContent) > n", ply + 5
+    )
+    opened.page.click("#tiles-auto")
+
+
+def test_the_campaign_page_follows_a_campaign_that_runs(open_page, played_campaign, tmp_path):
+    shutil.copytree(played_campaign.path, tmp_path / "c")
+    folder = CampaignFolder.open(tmp_path / "c")
+    receipt = folder.receipt(1).rename(tmp_path / "receipt")
+    with serving("--campaign", str(folder.path)) as where:
+        opened = open_page(where)
+        opened.page.click("#tab-campaign")
+        finished = "n => document.querySelector('.facts').textContent.includes(n)"
+        opened.wait(finished, "1 iterations finished")
+        receipt.rename(folder.receipt(1))
+        opened.wait(finished, "2 iterations finished")
+        assert opened.page.locator(".curves figure").count() > 3
+
+
+def test_newest_games_of_a_campaign_are_replayed(open_page, played_campaign):
+    with serving("--model", str(played_campaign.path)) as where:
+        opened = open_page(where)
+        opened.page.click("#tab-campaign")
+        shown = "text => document.querySelector('.replay .status').textContent.includes(text)"
+        opened.wait(shown, "ply 0 of")
+        opened.page.click("[data-step=on]")
+        assert "ply 1 of" in opened.page.inner_text(".replay .status")
+        opened.page.click("[data-step=last]")
+        assert re.search(r"ply (\d+) of \1", opened.page.inner_text(".replay .status"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_accessibility_finding(open_page, played_campaign, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with serving("--model", str(played_campaign.path)) as where:
+        opened = open_page(where, color_scheme=scheme)
+        opened.page.wait_for_selector("#candidates tr")
+        found = {}
+        for tab in ("#tab-chess", "#tab-tiles", "#tab-campaign", "dialog"):
+            if tab == "dialog":
+                opened.page.click("#tab-chess")
+                opened.page.click("#new-game")
+            else:
+                opened.page.click(tab)
+            opened.page.wait_for_timeout(1500)
+            for finding in axe.run(opened.page).response["violations"]:
+                if finding["impact"] not in NOT_SERIOUS:
+                    found[tab, finding["id"]] = [
+                        (node["target"], node["failureSummary"]) for node in finding["nodes"][:3]
+                    ]
+        assert found == {}
+
+
+@pytest.mark.parametrize("width", [320, 400, 768, 1024])
+def test_narrow_screens_need_no_sideways_scrolling(open_page, width):
+    opened = open_page(viewport={"width": width, "height": 800})
+    for tab in ("#tab-chess", "#tab-tiles"):
+        opened.page.click(tab)
+        opened.page.wait_for_timeout(500)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_theme_is_kept(opened):
+    names = []
+    for _ in range(3):
+        opened.page.click("#theme")
+        names.append(opened.page.evaluate("document.documentElement.dataset.theme ?? ''"))
+    assert names == ["light", "dark", ""]
+    opened.page.click("#theme")
+    opened.page.click("#theme")
+    opened.page.reload()
+    opened.page.wait_for_selector("body[data-ready]")
+    assert opened.page.evaluate("getComputedStyle(document.body).colorScheme") == "dark"
+
+
+def test_the_page_comes_back_with_its_server(open_page, tmp_path):
+    weights = made.make_weights(tmp_path / "net.safetensors")
+    with serving("--model", str(weights)) as where:
+        opened = open_page(where)
+        opened.page.select_option("#network", str(weights))
+        opened.page.wait_for_selector("#candidates tr")
+        shutil.move(weights, tmp_path / "away")
+        opened.drag("e2e4")
+        opened.wait_for_status("is gone|does not exist")
+    opened.wait(
+        "() => document.getElementById('connection').textContent.startsWith('No connection')"
+    )
+    opened.faults.clear()  # a browser complains about a server that is away
+
+
+def test_an_answer_takes_no_longer_than_its_search(opened):
+    """The best of some moves: other processes may keep the machine busy."""
+    opened.page.uncheck("#analyse")
+    opened.new_game("white")
+    waits = []
+    for count, move in enumerate(("e2e3", "d2d3", "c2c3", "b2b3"), start=1):
+        opened.wait_for_status("^You are to move")
+        begun_s = time.monotonic()
+        opened.page.evaluate("move => { document.getElementById('move').value = move; }", move)
+        opened.page.press("#move", "Enter")
+        opened.wait_for_moves(2 * count)
+        waits.append(1000 * (time.monotonic() - begun_s))
+    assert min(waits) < MOST_WAITING_MS, waits
