@@ -1,0 +1,1 @@
+"""A page in the browser: play, watch a search, read a campaign."""
