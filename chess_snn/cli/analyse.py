@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from chess_snn.cli.options import (
     NetworkDeviceOption,
     SeedOption,
     ThreadsOption,
+    output_option,
 )
 from chess_snn.cli.players import (
     ADVISER,
@@ -27,8 +29,8 @@ from chess_snn.cli.players import (
     find_model,
     read_position,
 )
-from chess_snn.data import write_json
-from chess_snn.errors import PositionError
+from chess_snn.data import write_json, write_text
+from chess_snn.errors import PositionError, UsageError
 from chess_snn.evaluation.analysis import Analysis, analyse
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.scores import wilson_interval
@@ -41,7 +43,9 @@ from chess_snn.nets import (
     count_spikes,
     expand_planes,
     make_evaluator,
+    record_activity,
 )
+from chess_snn.report.rasters import raster_svg
 from chess_snn.search import make_tree_search
 from chess_snn.types import Json
 
@@ -60,6 +64,11 @@ def analyse_command(
     game_name: GameOption = "",
     top: Annotated[int, typer.Option(min=1, help="Moves to show.")] = 8,
     device: NetworkDeviceOption = "cpu",
+    spikes_file: Annotated[
+        Path | None,
+        output_option("Draw the spikes and membranes of one evaluation to this file, as SVG.",
+                      "--spikes"),
+    ] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Search a position and show its candidate moves, best first.
@@ -69,11 +78,17 @@ def analyse_command(
     chess-snn analyse startpos --simulations 800 --model campaigns/cpu-001
 
     chess-snn analyse startpos --game 2048 --simulations 64
+
+    chess-snn analyse startpos --spikes spikes.svg
     """
     chosen = find_model(model or SHIPPED + (game_name or DEFAULT_GAME), game_name or None)
     game = get_game(chosen.game)
     root = _set_up(game, position)
     network = chosen.load(game)
+    if spikes_file is not None and not network.config.is_spiking:
+        raise UsageError(
+            f"{chosen.label} is an ordinary network and has no spikes; leave --spikes out"
+        )
     with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
             game, evaluator, chosen.search, simulations=simulations, num_games=1
@@ -114,6 +129,12 @@ def analyse_command(
         f"One evaluation costs {spikes['total']:,.0f} spikes: {spikes['share']:.1%} of "
         f"neurons x ticks, in {spikes['ticks']} ticks."
     )
+    if spikes_file is not None:
+        (activity,) = record_activity(network, _planes(game, root))
+        write_text(spikes_file, raster_svg(
+            activity, levels=network.config.most_spikes,
+            title=f"{chosen.label}: {game.format_state(root.state[0])}",
+        ))
     if json_file is not None:
         write_json(json_file, body)
 
@@ -224,15 +245,18 @@ def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
     """Spikes of one evaluation of the position in float32; None for a ReLU baseline."""
     if not network.config.is_spiking:
         return None
-    words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
-    planes_BPHW = expand_planes(words_BP, game.spec.board_shape, torch.float32)
-    counts = count_spikes(network, planes_BPHW)
+    counts = count_spikes(network, _planes(game, position))
     return {
         "total": counts.per_evaluation,
         "share": counts.rate,
         "ticks": network.config.ticks,
         "layers": {name: layer.rate for name, layer in counts.layers.items()},
     }
+
+
+def _planes(game: Game, position: GameBatch) -> torch.Tensor:
+    words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
+    return expand_planes(words_BP, game.spec.board_shape, torch.float32)
 
 
 def mates_command(

@@ -28,9 +28,9 @@ def _check_output(parameter: typer.CallbackParam, path: Path | None) -> Path | N
     return path
 
 
-def output_option(help: str) -> Any:
+def output_option(help: str, *names: str) -> Any:
     """An option for a file to write, which is refused before the work if it cannot be written."""
-    return typer.Option(help=help, callback=_check_output)
+    return typer.Option(*names, help=help, callback=_check_output)
 
 
 NetworkDeviceOption = Annotated[

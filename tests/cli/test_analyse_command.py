@@ -1,12 +1,14 @@
 """``chess-snn analyse``: a table that adds up, and errors before any work."""
 
 import json
+from xml.etree import ElementTree
 
 import chess
 import pytest
 from small_campaigns import make_networks, make_weights
 
 from chess_snn.games import get_game
+from chess_snn.nets import build_network, net_config, save_network
 
 SCHOLARS = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 BLACK = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2"
@@ -52,6 +54,24 @@ def test_spikes_of_the_evaluation_are_told(analysed):
     text, body = analysed("startpos", "--simulations", 4)
     assert 0 < body["spikes"]["share"] < 1
     assert f"costs {body['spikes']['total']:,.0f} spikes: {body['spikes']['share']:.1%}" in text
+
+
+@pytest.mark.parametrize("arguments", [("startpos",), ("startpos", "--game", "2048")])
+def test_spikes_are_drawn(chess_snn, tmp_path, arguments):
+    done = chess_snn("analyse", *arguments, "--simulations", 4, "--spikes", "out/spikes.svg")
+    assert done.returncode == 0, done.stderr
+    svg = ElementTree.parse(tmp_path / "out" / "spikes.svg").getroot()
+    texts = ["".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0].startswith("shipped/")
+    assert any(text.startswith("policy.neurons ") for text in texts)
+
+
+def test_an_ordinary_network_has_no_spikes_to_draw(refused, tmp_path):
+    network = build_network(get_game("chess").spec, net_config("tiny").baseline(), 0)
+    save_network(tmp_path / "relu.safetensors", network)
+    message = refused("analyse", "startpos", "--model", "relu.safetensors", "--spikes", "out.svg")
+    assert "relu.safetensors is an ordinary network and has no spikes" in message
+    assert not (tmp_path / "out.svg").exists()
 
 
 def test_a_mate_in_one_is_found_by_an_untrained_network(analysed):
