@@ -1,4 +1,4 @@
-"""Columns of the tables of results: iterations, matches and ratings, in a terminal and on a page."""
+"""Columns of the tables of results: iterations, matches, ratings; in a terminal and on a page."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

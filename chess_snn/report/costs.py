@@ -24,8 +24,11 @@ _CORES: Final = re.compile(r", (\d+) cores$")
 """Ends the machine's name in :func:`chess_snn.sources.provenance`."""
 _UNITS: Final = ((1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
 _COUNTS: Final = {
-    "accumulates": "effective accumulates", "multiply_accumulates": "effective multiply-accumulates",
-    "dense": "the same with zeros", "active": "spikes", "membrane_updates": "membrane updates",
+    "accumulates": "effective accumulates",
+    "multiply_accumulates": "effective multiply-accumulates",
+    "dense": "operations with zeros, in all virtual ticks",
+    "active": "spikes",
+    "membrane_updates": "membrane updates",
 }
 
 
@@ -101,9 +104,9 @@ def work_html(facts: CampaignFacts, network: Network, states: UInt64Array) -> It
     work = count_work(network, planes_of(facts, states))
     operations = count_operations(spec, config)
     yield paragraph(
-        f"Counted on {work.num_positions:,} positions of self-play, in float32, for one evaluation. "
-        f"{work.activation_sparsity:.1%} of neurons and ticks stay silent. Without skipping zeros "
-        f"the network takes {operations.macs:,} multiply-accumulates for its "
+        f"Counted on {work.num_positions:,} positions of self-play, in float32, for one "
+        f"evaluation. {work.activation_sparsity:.1%} of neurons and ticks stay silent. Without "
+        f"skipping zeros the network takes {operations.macs:,} multiply-accumulates for its "
         f"{operations.parameters:,} parameters."
     )
     rows = [(label, work.total(count) / work.num_positions) for count, label in _COUNTS.items()]

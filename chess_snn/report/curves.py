@@ -1,6 +1,6 @@
 """Curves as inline SVG, in the colours of the page's style sheet.
 
-A chart is a figure: heading, legend, picture, and a line that tells the values at one place. The
+A chart is a figure: caption, legend, picture, and a line that tells the values at one place. The
 page's script changes that line under the pointer or by the arrow keys; without it, and in print,
 the line tells the newest values.
 """
@@ -54,7 +54,7 @@ class Chart:
 
     title: str
     unit: str
-    """Of the values, in words; ends the caption."""
+    """Of the values, in words."""
     series: Sequence[Series]
     form: str = ".3f"
     """Format of a value; one that ends with ``%`` has a scale from 0 to 1."""
@@ -111,11 +111,13 @@ def chart_html(chart: Chart) -> str:
             "span", '<svg class="key" viewBox="0 0 18 8" aria-hidden="true"><line class="mark" '
             f'x1="9" x2="9" y1="0" y2="8"/></svg>{escape(chart.mark_name)}'
         )
-    caption = element("h3", chart.title) + tag("p", legend, class_="legend")
-    below = element("figcaption", f"{chart.unit}, by {chart.over}")
-    return tag(
-        "figure", f"{caption}\n{picture}\n{element('p', str(last), class_='told')}\n{below}"
+    caption = tag(
+        "figcaption", element("h3", chart.title) + element("p", f"{chart.unit}, by {chart.over}")
     )
+    return tag("figure", "\n".join([
+        caption, tag("p", legend, class_="legend"), picture,
+        element("p", str(last), class_="told"),
+    ]))
 
 
 def _scale_of(chart: Chart) -> _Scale:
@@ -148,7 +150,8 @@ def _axes(chart: Chart, scale: _Scale) -> Iterator[str]:
         value = scale.low + index * step
         y = scale.y(value)
         yield f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_level(value, chart)}</text>'
+        level = _level(value, chart)
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{level}</text>'
     for mark in chart.marks:
         if scale.first <= mark <= scale.last:
             x = scale.x(mark)
@@ -203,7 +206,7 @@ def _texts(chart: Chart) -> Iterator[tuple[float, str]]:
             name = f"{series.name} " if series.name else ""
             by_number.setdefault(point.x, []).append(f"{name}{value}")
     for number in sorted(by_number):
-        yield number, f"{chart.over} {number:g}: {', '.join(by_number[number])}"
+        yield number, f"{chart.over} {number:g}: {'; '.join(by_number[number])}"
 
 
 def _end(value: float | None, form: str) -> str:

@@ -24,7 +24,6 @@ from chess_snn.games.base import Game
 from chess_snn.types import Json
 
 
-
 @dataclass(frozen=True, slots=True)
 class CampaignFacts:
     """A campaign as it is in its folder now."""

@@ -1,10 +1,12 @@
 """Which curves a report has, and the tables of its iterations, decisions and ratings."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from chess_snn.campaign.configuration.settings import PromotionRule
 from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts, Receipt
 from chess_snn.campaign.viewing.results import opponents_of, score_column
 from chess_snn.evaluation.scores import pair_interval
@@ -46,25 +48,27 @@ def _charts(facts: CampaignFacts) -> list[Chart]:
         return series(name, column, "generation")
 
     champions = [receipt.champion for receipt in facts.receipts if receipt.promoted]
-    marks = champions if len(champions) <= _MOST_MARKS else []
-    by_generation = {"over": "generation", "marks": marks, "mark_name": "became champion"}
+    by_generation = partial(
+        Chart, over="generation", mark_name="became champion",
+        marks=champions if len(champions) <= _MOST_MARKS else (),
+    )
     reached = [f"reached_{milestone}" for milestone in spec.milestones]
     charts = [
-        Chart("Points", "mean of the evaluation, 95 % interval", [
+        by_generation("Points", "mean of the evaluation, 95 % interval", [
             strength("", "points"),
-        ], form=",.0f", **by_generation),
-        Chart(f"Games that reached a {spec.milestone_name}", "share of the evaluation's games", [
+        ], form=",.0f"),
+        by_generation(f"Share of games that reached a {spec.milestone_name}", "in the evaluation", [
             strength(name.removeprefix("reached_"), name) for name in reached
-        ], form=".0%", **by_generation),
+        ], form=".0%"),
     ] if facts.is_solo else []
     charts += [
-        Chart("Elo", "points above the random mover, 95 % interval", [
+        by_generation("Elo", "points above the random mover, 95 % interval", [
             strength("by its own games", "elo"), strength("on the ladder", "ladder_elo"),
-        ], form=".0f", **by_generation),
-        Chart("Score by opponent", "0 is all lost, 1 all won; 95 % interval", [
+        ], form=".0f"),
+        by_generation("Score by opponent", "0 is all lost, 1 all won; 95 % interval", [
             strength(opponent, score_column(opponent)) for opponent in opponents_of(
                 facts.folder.config)
-        ], **by_generation),
+        ]),
         Chart("Policy loss", "nats; less is better", [
             series("in training", "policy_loss"),
             series("games held out", "holdout_policy_loss_after"),
@@ -84,9 +88,9 @@ def _charts(facts: CampaignFacts) -> list[Chart]:
                 series("drawn or truncated", "draw_rate"),
                 series("truncated", "truncated_rate"),
             ], form=".0%"),
-            Chart("Simple won endings that it wins", "share", [
+            by_generation("Simple won endings that it wins", "share", [
                 strength("", "conversion_rate"),
-            ], form=".0%", **by_generation),
+            ], form=".0%"),
         ]),
         Chart("Length of games", "plies, mean", [series("", "plies_mean")], form=".1f"),
         Chart("Policy entropy", "share of a uniform policy's", [
@@ -124,6 +128,11 @@ def tables_html(facts: CampaignFacts) -> list[str]:
     evaluated = [row for row in facts.rows if row["score"] is not None]
     return [
         table("Iterations", facts.rows, columns_of(config, LEARNING_COLUMNS)),
+        paragraph(
+            ("Points are means of games from the start. " if facts.is_solo else
+             "W/D/B: games won by White, drawn or truncated, won by Black. ")
+            + "Cut: truncated games. Pos/s: positions of self-play a second. s: seconds.", "note",
+        ),
         table("Evaluated generations, 95 % intervals", evaluated, strength_columns(config))
         if evaluated else paragraph("No generation has been evaluated yet."),
         table("Matches at the end of the campaign", facts.finals, match_columns(facts.finals),
@@ -138,14 +147,15 @@ def decisions_html(facts: CampaignFacts) -> list[str]:
     """Who became champion and why; candidates that were rejected too."""
     shown = [
         receipt for receipt in facts.receipts
-        if receipt.promotion is not None or receipt.promoted or receipt.score is not None
+        if receipt.promotion is not None or receipt.score is not None
     ]
-    if not shown:
+    if not shown and not facts.by_hand:
         return [paragraph("No generation has been a candidate yet.")]
+    rule = facts.folder.config.promotion.rule
     columns: Columns = {
         "iteration": lambda receipt: str(receipt.iteration),
         "candidate": lambda receipt: f"gen {receipt.training.generation}",
-        "decision": _decision,
+        "decision": lambda receipt: _decision(receipt, rule),
         "champion then": lambda receipt: _played(receipt, lambda p: f"gen {p.champion}"),
         "W-D-L": lambda receipt: _played(receipt, lambda p: f"{p.wins}-{p.draws}-{p.losses}"),
         "score (95 %)": lambda receipt: _played(receipt, _score),
@@ -164,9 +174,10 @@ def decisions_html(facts: CampaignFacts) -> list[str]:
         "why": lambda choice: choice.why,
     }
     return [
-        table("Candidates", shown, columns, left=("decision",)),
+        table("Candidates", shown, columns, left=("decision",)) if shown else "",
         table("Chosen by hand", facts.by_hand, chosen, left=("how", "who", "why"))
         if facts.by_hand else "",
+        paragraph("Until the first candidate, every new generation is the champion.", "note"),
     ]
 
 
@@ -174,11 +185,11 @@ def _played(receipt: Receipt, text: Callable[[PromotionFacts], str]) -> str:
     return "" if receipt.promotion is None else text(receipt.promotion)
 
 
-def _decision(receipt: Receipt) -> str:
+def _decision(receipt: Receipt, rule: PromotionRule) -> str:
     if receipt.promotion is not None:
         return VERDICT_WORDS[receipt.promotion.verdict]
     verdict = VERDICT_WORDS["accept" if receipt.promoted else "reject"]
-    return f"{verdict} {'without games' if receipt.score is None else 'by its mean score'}"
+    return f"{verdict}, {'by mean score' if rule == 'score' else 'no champion to play yet'}"
 
 
 def _score(played: PromotionFacts) -> str:

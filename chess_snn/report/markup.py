@@ -1,11 +1,14 @@
 """HTML from text: everything that comes from outside is escaped here."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from chess_snn.report.columns import Columns
+
+_BRACKETS: Final = re.compile(r"\([^()]*\)")
 
 
 def element(name: str, text: str, **attributes: str) -> str:
@@ -22,11 +25,10 @@ def tag(name: str, inner: str, **attributes: str) -> str:
     return f"<{name}{named}>{inner}</{name}>"
 
 
-def section(key: str, title: str, parts: Iterable[str]) -> str:
-    """A section of the page with its heading; ``key`` names it in links."""
+def section(key: str, title: str, inner: str) -> str:
+    """A section of the page with its heading; ``key`` names it in links, ``inner`` is HTML."""
     heading = element("h2", title, id=f"{key}-heading")
-    body = "\n".join(part for part in parts if part)
-    return tag("section", f"{heading}\n{body}", id=key, aria_labelledby=f"{key}-heading")
+    return tag("section", f"{heading}\n{inner}", id=key, aria_labelledby=f"{key}-heading")
 
 
 def table(
@@ -40,7 +42,7 @@ def table(
     )
     body = "\n".join(
         tag("tr", "".join(
-            element("td" if index else "th", cell(row), **_side(name, names, left),
+            tag("td" if index else "th", _cell(cell(row)), **_side(name, names, left),
                     **({} if index else {"scope": "row"}))
             for index, (name, cell) in enumerate(columns.items())
         ))
@@ -51,6 +53,11 @@ def table(
         f"{element('caption', caption)}\n<thead>{tag('tr', head)}</thead>\n"
         f"<tbody>\n{body}\n</tbody>",
     ))
+
+
+def _cell(text: str) -> str:
+    """``text`` as HTML; a narrow column breaks it before an interval and not within."""
+    return _BRACKETS.sub(lambda found: tag("span", found[0], class_="together"), escape(text))
 
 
 def _side(name: str, names: Sequence[str], left: Sequence[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ endings or in earlier games.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -26,7 +27,9 @@ _MOST_SHARDS: Final = 32
 """Of a group; of more, so many are read, evenly spread."""
 _MOVES: Final = 6
 """First moves with a column."""
-_LINE_PLIES: Final = 4
+_LINE_PLIES: Final = (6, 4, 3, 2)
+"""Length of a line: the first of these of which a line was played often."""
+_OFTEN: Final = 3
 _LINES: Final = 8
 _TAGS: Final = {"Result": "*"}
 
@@ -41,7 +44,18 @@ class OpeningSpan:
     moves: Counter[str]
     """Games by White's first move."""
     lines: Counter[str]
-    """Games by their first plies."""
+    """Games by their first six plies."""
+
+    def most_played(self) -> list[tuple[str, int]]:
+        """Lines and their games, as long as there are lines that were played often."""
+        shortened: Counter[str] = Counter()
+        for plies in _LINE_PLIES:
+            shortened = Counter()
+            for line, count in self.lines.items():
+                shortened[_first_plies(line, plies)] += count
+            if shortened.most_common(1)[0][1] >= _OFTEN:
+                break
+        return shortened.most_common(_LINES)
 
 
 def opening_spans(facts: CampaignFacts) -> list[OpeningSpan]:
@@ -72,7 +86,7 @@ def openings_html(facts: CampaignFacts) -> list[str]:
     columns: Columns = {
         "generations": _generations,
         "games": lambda span: str(span.num_games),
-        **{f"1. {move}": lambda span, move=move: _share(span.moves[move], span) for move in moves},
+        **{f"1. {move}": partial(_share_of_move, move) for move in moves},
         "other": lambda span: _share(
             span.num_games - sum(span.moves[move] for move in moves), span
         ),
@@ -85,7 +99,7 @@ def openings_html(facts: CampaignFacts) -> list[str]:
     return [
         table("White's first move in self-play", spans, columns),
         table(f"Most played lines of generations {_generations(newest)}",
-              newest.lines.most_common(_LINES), lines),
+              newest.most_played(), lines),
         paragraph(
             "Self-play explores: it draws among good moves, so rare moves are not always the "
             "network's choice.", "note",
@@ -93,12 +107,21 @@ def openings_html(facts: CampaignFacts) -> list[str]:
     ]
 
 
+def _first_plies(line: str, plies: int) -> str:
+    """``1. e4 e5`` of ``1. e4 e5 2. Nf3``, whose moves of White have their numbers before them."""
+    return " ".join(line.split()[: plies + (plies + 1) // 2])
+
+
 def _generations(span: OpeningSpan) -> str:
-    return f"{span.first}–{span.last}" if span.last > span.first else str(span.first)
+    return f"{span.first} to {span.last}" if span.last > span.first else str(span.first)
+
+
+def _share_of_move(move: str, span: OpeningSpan) -> str:
+    return _share(span.moves[move], span)
 
 
 def _share(count: int, span: OpeningSpan) -> str:
-    return f"{100 * count / span.num_games:.0f} %" if count else "–"
+    return f"{100 * count / span.num_games:.0f} %"
 
 
 def _shards(facts: CampaignFacts, iteration: int) -> Iterator[CollectedShard]:
@@ -129,6 +152,6 @@ def _lines_from(game: Game, records: GameRecords, initial: UInt64Array) -> Itera
     for start, end in zip(
         firsts[is_initial].tolist(), records.game_offsets[1:][is_initial].tolist(), strict=True
     ):
-        rows = slice(start, min(end, start + _LINE_PLIES))
+        rows = slice(start, min(end, start + _LINE_PLIES[0]))
         text = format_moves(records.states[rows], records.actions[rows], _TAGS, place="a game")
         yield text.partition("\n\n")[2].removesuffix(" *\n\n").replace("\n", " ").strip()
