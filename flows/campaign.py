@@ -25,7 +25,7 @@ from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.first_generation import is_warm
-from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ladder_tests import ladder_notice
@@ -41,12 +41,20 @@ from flows.campaign_runs import (
     untagged_tasks,
 )
 from flows.cluster import watched_workers
-from flows.context import CampaignRun, open_backup, retried, send_to_store, show_in_mlflow
+from flows.context import (
+    CampaignRun,
+    open_backup,
+    retried,
+    send_to_store,
+    show_in_mlflow,
+    show_report,
+)
 from flows.iteration import run_iterations
 from flows.listeners import (
     alarm_events,
     flow_run_link,
     iteration_table,
+    link_report,
     live_file,
     log_file,
     log_lines,
@@ -56,6 +64,7 @@ from flows.servers import prefect_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
+from tasks.report import report
 from tasks.stages import evaluate_final, train_first, train_supervised
 from tasks.tracking import TrackingError
 
@@ -204,6 +213,8 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         rebuilder.rebuild_missing()
         run_iterations(run)
         _play_final_matches(run)
+        with compute.stopped_by_errors(), untagged_tasks():
+            show_report(run, len(read_receipts(folder)) - 1)
 
 
 def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
@@ -273,6 +284,11 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     board = ProgressBoard([*listeners, log_lines(get_run_logger())])
     board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
     close_stale_flow_runs(folder.campaign_id)
+    if not (folder.path / REPORT).exists():  # it was killed before, or an earlier version ran it
+        if (failure := report(folder)) is not None:
+            board.message(f"the report is not written: {failure}")
+        else:
+            link_report(folder)
     try:
         if missing := record.record_at_rest(folder):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")

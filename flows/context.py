@@ -15,10 +15,12 @@ from chess_snn.campaign.backup import Backup, Sent, check_store, open_store
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.viewing.events import BACKUP
 from chess_snn.types import LogFn
+from flows.listeners import link_report
 from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.progress import ProgressBoard
 from tasks.record import record
+from tasks.report import report
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -52,6 +54,16 @@ def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) 
     failure = record.submit(run.folder, iteration, wait_for=[after]).result()
     if failure is not None:
         run.board.message(f"not recorded in MLflow yet: {failure}")
+
+
+def show_report(run: CampaignRun, iteration: int) -> None:
+    """Write the campaign's page, link it in Prefect and record it in MLflow."""
+    written = report.submit(run.folder)
+    if (failure := written.result()) is not None:
+        run.board.message(f"the report is not written: {failure}")
+        return
+    link_report(run.folder)
+    show_in_mlflow(run, iteration, after=written)
 
 
 def open_backup(folder: CampaignFolder, say: LogFn) -> Backup | None:

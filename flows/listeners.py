@@ -13,13 +13,18 @@ from uuid import UUID
 
 import httpx
 from prefect import get_client
-from prefect.artifacts import create_progress_artifact, create_table_artifact
+from prefect.artifacts import (
+    create_link_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+)
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.events import emit_event
 from prefect.runtime import flow_run
 from prefect.utilities.urls import url_for
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.store.folder import REPORT
 from chess_snn.campaign.store.receipts import ShardFacts
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
@@ -176,6 +181,22 @@ def artifact_key(folder: CampaignFolder) -> str:
     """Names the tables of a campaign: its history on Prefect's page has a version an iteration."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")
     return f"campaign-{name}-{folder.campaign_id[:8]}"
+
+
+def link_report(folder: CampaignFolder) -> None:
+    """Link the campaign's page in the current flow run; without it if Prefect is unreachable."""
+    path = folder.path / REPORT
+    try:
+        create_link_artifact(
+            link=path.as_uri(), link_text=path.name, key=f"{artifact_key(folder)}-report",
+            description=(
+                f"**{folder.name}** as one page: `{path}`. Browsers open it on the machine that "
+                f"has the file.\n\nMLflow has it among the artifacts of the run: "
+                f"{_mlflow_link(folder)}"
+            ),
+        )
+    except httpx.HTTPError as error:
+        _logger.warning("the report is not linked in Prefect: %s", error)
 
 
 def iteration_table(folder: CampaignFolder) -> events.Listener:

@@ -18,7 +18,7 @@ from chess_snn.campaign.stages.first_generation import supervised_facts
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
-from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
@@ -133,6 +133,8 @@ def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Pa
     shutil.copy(folder.path / CONFIG_FILE, target)
     if folder.log_file.exists():
         shutil.copy(folder.log_file, target)
+    if (folder.path / REPORT).exists():
+        shutil.copy(folder.path / REPORT, target)
     rows = result_rows(folder.config, receipts)
     (target / "results.csv").write_text(results_csv(folder.config, rows))
     (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))

@@ -23,6 +23,7 @@ from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
+from chess_snn.campaign.store.folder import REPORT
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.notes import missing_facts, missing_notices
 from chess_snn.campaign.store.plans import campaign_length
@@ -301,8 +302,11 @@ def _next_steps(folder: CampaignFolder) -> None:
         raise CampaignError(f"{folder.path} has no finished iteration")
     game = folder.config.campaign.game
     preset = "cpu" if game == RunSettings().game else f"cpu-{game}"
+    if (report := folder.path / REPORT).exists():
+        print_message(f"The report of the campaign: {report}")
     print_message(
         f"The champion is {folder.checkpoint(champion).name}. What to do next:\n"
+        f"  chess-snn web --model {folder.path}      play it and see its spikes, in a browser\n"
         f"  chess-snn ui {folder.path}               its curves and runs, in a browser\n"
         f"  chess-snn campaign status {folder.path}  this table again\n"
         f"  chess-snn models list {folder.path}      every network and what is known of it\n"

@@ -22,7 +22,8 @@ from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interva
 from chess_snn.campaign.viewing.live import WriterState
 from chess_snn.campaign.viewing.results import CURVES, opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView
-from chess_snn.cli.results import column, matches_table
+from chess_snn.cli.results import matches_table
+from chess_snn.report.columns import column
 from chess_snn.types import Json
 
 _BAR_WIDTH: Final = 30

@@ -1,8 +1,7 @@
 """``chess-snn results`` and ``ratings``: a campaign's iterations, matches and players as tables."""
 
 import io
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,89 +10,29 @@ from rich.console import Console
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
-from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.notes import missing_notices
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.campaign.viewing.lines import (
-    elo_interval,
-    faults_text,
-    figure,
-    gating_text,
-    interval,
-    is_faulty,
-    ladder_test_line,
-    points_interval,
-)
-from chess_snn.campaign.viewing.results import (
-    opponents_of,
-    result_rows,
-    results_csv,
-    results_json,
-)
+from chess_snn.campaign.viewing.lines import figure, is_faulty, ladder_test_line
+from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.cli.console import console, print_json, print_message, table_of
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.data import write_text
 from chess_snn.errors import CampaignError, UsageError
-from chess_snn.evaluation.ratings.result import Rating, interval_text
-from chess_snn.evaluation.solo import interval_text as points_text
-from chess_snn.games import get_game
+from chess_snn.evaluation.ratings.result import Rating
+from chess_snn.report.columns import (
+    LEARNING_COLUMNS,
+    RATING_COLUMNS,
+    SHORT_COLUMNS,
+    columns_of,
+    match_columns,
+    strength_columns,
+)
 from chess_snn.types import Json
 
 _FILE_WIDTH: Final = 240
 """Characters of a line where there is no terminal: enough for every column."""
-
-Columns = dict[str, Callable[[Json], str]]
-"""The cells of a row, by the column's heading."""
-
-
-def column(name: str, form: str) -> Callable[[Json], str]:
-    """The cells of one figure."""
-    return lambda row: figure(row, name, form)
-
-
-def _outcomes(row: Json) -> str:
-    """White's wins, draws and black's wins; of a game of one player, points."""
-    if row["draw_rate"] is None:
-        return figure(row, "self_play_points", ",.0f")
-    rates = (row["white_rate"], row["draw_rate"], row["black_rate"])
-    return "/".join(f"{100 * rate:.0f}" for rate in rates)
-
-
-_OUTCOMES: Final = "W/D/B %"
-_ITERATION: Final[Columns] = {"iter": column("iteration", "d"), "games": column("games", ",")}
-_GENERATION: Final[Columns] = {"champion": lambda row: f"gen {row['champion']}"}
-
-SHORT_COLUMNS: Final[Columns] = {
-    **_ITERATION,
-    "plies": column("plies_mean", ".0f"),
-    _OUTCOMES: _outcomes,
-    "value\nloss": column("holdout_value_loss_after", ".3f"),
-    "score": column("score", ".3f"),
-    "Elo, own\ngames (95 %)": elo_interval,
-    **_GENERATION,
-    "s": column("iteration_s", ",.0f"),
-}
-"""Fit into a terminal of 80 columns."""
-
-LEARNING_COLUMNS: Final[Columns] = {
-    **_ITERATION,
-    _OUTCOMES: _outcomes,
-    "cut %": lambda row: f"{100 * row['truncated_rate']:.0f}",
-    "plies": column("plies_mean", ".0f"),
-    "pos/s": column("positions_per_s", ",.0f"),
-    "policy\nloss": column("policy_loss", ".3f"),
-    "value\nloss": column("value_loss", ".3f"),
-    "held\nout": column("holdout_value_loss_after", ".3f"),
-    "entropy": column("policy_entropy", ".2f"),
-    "play\ns": column("self_play_s", ",.0f"),
-    "train\ns": column("training_s", ",.0f"),
-    "eval\ns": column("evaluation_s", ",.0f"),
-    "all\ns": column("iteration_s", ",.0f"),
-    **_GENERATION,
-}
-"""All of self-play and training, and the seconds of each stage."""
 
 
 def results_command(
@@ -167,65 +106,14 @@ def _tables(
     return tables
 
 
-def columns_of(config: CampaignConfig, columns: Columns) -> Columns:
-    """``columns``, with a heading for points where a game has them in place of outcomes."""
-    if get_game(config.campaign.game).spec.num_players == 2:
-        return columns
-    return {"points" if name == _OUTCOMES else name: cell for name, cell in columns.items()}
-
-
-def strength_columns(config: CampaignConfig) -> Columns:
-    """Scores with their intervals, and won positions; of a game of one player its points."""
-    is_solo = get_game(config.campaign.game).spec.num_players == 1
-    return {
-        "iter": column("iteration", "d"),
-        "generation": column("generation", "d"),
-        **({"points": points_interval, "median": column("points_median", ",.0f"),
-            "most": column("points_best", ",.0f")} if is_solo else {}),
-        "score": column("score", ".3f"),
-        "Elo, own games": elo_interval,
-        "Elo, ladder": lambda row: elo_interval(row, "ladder_elo"),
-        **{opponent: partial(interval, opponent=opponent) for opponent in opponents_of(config)},
-        "champion then": gating_text,
-        **({} if is_solo else {"conversion": column("conversion_rate", ".3f")}),
-        **_GENERATION,
-    }
-
-
 def matches_table(title: str, matches: Sequence[Json]) -> Table:
     """A line a match, from summaries of matches; of a game of one player with its points."""
-    players: Columns = {
-        "player": lambda match: match["player_a"], "against": lambda match: match["player_b"],
-    }
-    if any("points" in match for match in matches):
-        return table_of(title, matches, players | {
-            "score": lambda match: f"{match['score']:.3f}",
-            "points": lambda match: f"{match['points']['a']['mean']:,.0f}",
-            "theirs": lambda match: f"{match['points']['b']['mean']:,.0f}",
-            "ahead (95 %)": lambda match: points_text(match["points"]["ahead"]),
-        })
-    faults: Columns = {
-        "forfeits\nof both": lambda match: faults_text(match)[0],
-        "void": lambda match: faults_text(match)[1],
-    }
-    return table_of(title, matches, players | {
-        "W-D-L": lambda match: f"{match['wins']}-{match['draws']}-{match['losses']}",
-        "truncated": lambda match: str(match["capped"]),
-        **(faults if any(map(is_faulty, matches)) else {}),
-        "score": lambda match: f"{match['score']:.3f}",
-        "95 % interval": lambda match: f"{match['score_low']:.3f} to {match['score_high']:.3f}",
-    })
+    return table_of(title, matches, match_columns(matches))
 
 
 def ratings_table(title: str, ratings: Sequence[Rating]) -> Table:
     """A line a player."""
-    return table_of(title, ratings, {
-        "player": lambda rating: rating.player,
-        "Elo": lambda rating: f"{rating.elo.value:.0f}",
-        "95 % interval": lambda rating: interval_text(rating.elo.low, rating.elo.high),
-        "games": lambda rating: f"{rating.num_games:,}",
-        "score": lambda rating: f"{rating.score:.3f}",
-    }, left=("player",))
+    return table_of(title, ratings, RATING_COLUMNS, left=("player",))
 
 
 def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:

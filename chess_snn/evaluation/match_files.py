@@ -119,12 +119,7 @@ def match_pgn(
     """
     check_pgn_game(game)
     offsets, endings = result.game_offsets, result.endings
-    try:
-        states = _replay(game, result)
-    except _ReplayError as error:
-        raise CorruptDataError(
-            f"damaged match {result.player_a} against {result.player_b}: {error}; play it again"
-        ) from error
+    states = match_positions(game, result)
     outcomes = result.outcomes_white.tolist()
     for number in range(result.num_games) if numbers is None else numbers:
         rows = slice(*offsets[number : number + 2])
@@ -153,6 +148,20 @@ def match_pgn(
         } | dict(more or {})
         place = f"game {number} of the match {result.player_a} against {result.player_b}"
         yield number, format_moves(states[rows], result.actions[rows], tags, place=place)
+
+
+def match_positions(game: Game, result: MatchResult) -> UInt64Array:
+    """uint64[N, R]: the position before each of the N moves; all games are played again.
+
+    Raises:
+        CorruptDataError: the moves kept cannot be played, or do not end as the result says.
+    """
+    try:
+        return _replay(game, result)
+    except _ReplayError as error:
+        raise CorruptDataError(
+            f"damaged match {result.player_a} against {result.player_b}: {error}; play it again"
+        ) from error
 
 
 def _player_tags(color: str, facts: Json) -> dict[str, str]:

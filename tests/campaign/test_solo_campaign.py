@@ -15,16 +15,12 @@ from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import iteration_line, match_line
 from chess_snn.campaign.viewing.results import result_columns, result_rows, results_csv
 from chess_snn.cli.console import table_of
-from chess_snn.cli.results import (
-    LEARNING_COLUMNS,
-    columns_of,
-    matches_table,
-    strength_columns,
-)
+from chess_snn.cli.results import matches_table
 from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, save_network
+from chess_snn.report.columns import LEARNING_COLUMNS, columns_of, strength_columns
 
 OPPONENTS = ["random", "expectimax:1", "earlier"]
 

@@ -27,8 +27,10 @@ from prefect.client.schemas.objects import Artifact, FlowRun, State, TaskRun  # 
 
 from chess_snn import __version__ as chess_snn_version  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign.store.folder import REPORT  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
+from chess_snn.report.page import report_html  # noqa: E402
 from flows.listeners import artifact_key  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.run_state import WAITING  # noqa: E402
@@ -261,6 +263,18 @@ def test_each_iteration_has_a_table(finished, recorded):
         assert f"chess-snn ui {finished.folder.path}" in table.description
 
 
+def test_the_report_is_written_and_linked(finished, recorded):
+    path = finished.folder.path / REPORT
+    assert path.read_text() == report_html(finished.folder)
+    assert f"The report of the campaign: {path}" in finished.output.splitlines()
+    assert f"chess-snn web --model {finished.folder.path}" in finished.output
+    (link,) = [
+        artifact for artifact in recorded.artifacts if artifact.key.endswith("-report")
+    ]
+    assert path.as_uri() in link.data
+    assert str(path) in link.description
+
+
 def test_a_new_alarm_is_one_event_related_to_the_flow_run(finished, recorded):
     (event,) = recorded.alarms
     assert event["event"] == "chess-snn.alarm.replay-starving"
@@ -379,8 +393,10 @@ def test_the_run_says_what_made_it_and_has_its_files(finished, tracking):
     assert run.data.tags["chess_snn.devices"] == "1 x cpu"
     kept = finished.home / "services" / "mlartifacts" / EXPERIMENT / run.info.run_id / "artifacts"
     assert {path.name for path in kept.iterdir()} == {
-        "campaign.log", "campaign.toml", "results.csv", "results.json", "sample-games.pgn"
+        "campaign.log", "campaign.toml", "report.html", "results.csv", "results.json",
+        "sample-games.pgn",
     }
+    assert (kept / "report.html").read_bytes() == (finished.folder.path / REPORT).read_bytes()
     lines = finished.folder.log_file.read_text().splitlines()
     assert all(datetime.fromisoformat(line.partition(" ")[0]) for line in lines)
     assert sum("iteration 1 (100% of the campaign): " in line for line in lines) == 1

@@ -55,7 +55,7 @@ def find_disposable(folder: CampaignFolder, keep: Collection[str] = ()) -> list[
     if LEFTOVERS not in keep:
         found += [
             Disposable(LEFTOVERS, path, stored_bytes(path), "left by a process that died")
-            for parent in (folder.path, *_parents(folder)) for path in dead_temporaries(parent)
+            for parent in _parents(folder) for path in dead_temporaries(parent)
         ]
     order = sorts()
     return _without_parts(sorted(found, key=lambda entry: order.index(entry.sort)))
@@ -105,7 +105,8 @@ def sweep_leftovers(folder: CampaignFolder) -> int:
 
 
 def _parents(folder: CampaignFolder) -> Iterator[Path]:
-    """Folders that artifacts are in, two levels deep; none of the servers."""
+    """The campaign's folder, and those of artifacts, two levels deep; none of the servers."""
+    yield folder.path
     for top in table.top_folders():
         root = folder.path / top
         if root.is_dir():

@@ -6,6 +6,7 @@
       campaign.toml                    the configuration, frozen at the start
       campaign.lock                    who is writing
       campaign.log                     what happened, a line each
+      report.html                      all of it as one page, written at the end
       plans/iter-000012.json           progress and number of shards of the iteration
       games/iter-000012/shard-0003     one immutable shard: a Zip file of Zarr arrays
       games/from-iter-000012/shard-0003    one that another campaign played
@@ -48,6 +49,8 @@ from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.types import Json
 
 CONFIG_FILE = "campaign.toml"
+REPORT = "report.html"
+"""A view of the rest, which any later report replaces: no artifact."""
 FORMAT = StoredFormat("campaign configuration", version=2, upgrades={1: dict})
 """Version 2 may have an origin."""
 PART_MARK = ".part-"

@@ -1,0 +1,93 @@
+"""What a report is made from: everything that a campaign's folder says, read once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chess_snn.campaign.configuration.loading import read_toml
+from chess_snn.campaign.stages.training import trained_by
+from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.plans import Length, campaign_length
+from chess_snn.campaign.store.receipts import Receipt, read_receipts
+from chess_snn.campaign.strength.champions import (
+    HandPromotion,
+    champion_of,
+    read_hand_promotions,
+)
+from chess_snn.campaign.strength.matches import is_finished, player_name, read_final_matches
+from chess_snn.campaign.strength.ratings import RatedCampaign, rate_campaign
+from chess_snn.campaign.viewing.results import result_rows
+from chess_snn.data import is_committed
+from chess_snn.evaluation.ratings.result import Rating
+from chess_snn.games import get_game
+from chess_snn.games.base import Game
+from chess_snn.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFacts:
+    """A campaign as it is in its folder now."""
+
+    folder: CampaignFolder
+    game: Game
+    created: str
+    """ISO 8601, UTC; empty if the folder does not say it."""
+    length: Length
+    """How long it is to last."""
+    is_finished: bool
+    receipts: Sequence[Receipt]
+    rows: Sequence[Json]
+    """Of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
+    finals: Sequence[Json]
+    """Summaries of the matches at its end."""
+    rated: RatedCampaign | None
+    """None before the first match against the random mover."""
+    champion: int | None
+    """None before the first receipt."""
+    by_hand: Sequence[HandPromotion]
+    provenance: Json
+    """Program and machine that trained the newest generation; empty where that was not kept."""
+
+    @property
+    def is_solo(self) -> bool:
+        """Whether the game has one player."""
+        return self.game.spec.num_players == 1
+
+    @property
+    def champion_ratings(self) -> list[Rating]:
+        """Of the champion, one for each search budget that it was measured with."""
+        if self.rated is None or self.champion is None:
+            return []
+        name = player_name(self.champion, 0)
+        return [
+            rating for rating in self.rated.ratings.table if rating.player.split("@")[0] == name
+        ]
+
+
+def gather(folder: CampaignFolder) -> CampaignFacts:
+    """Read the campaign in ``folder``.
+
+    Raises:
+        CorruptDataError: a receipt, a match or a choice of a champion is damaged.
+    """
+    receipts = read_receipts(folder)
+    newest = folder.checkpoint(len(receipts))
+    return CampaignFacts(
+        folder=folder,
+        game=get_game(folder.config.campaign.game),
+        created=_created(folder),
+        length=campaign_length(folder),
+        is_finished=is_finished(folder),
+        receipts=receipts,
+        rows=result_rows(folder.config, receipts),
+        finals=read_final_matches(folder),
+        rated=rate_campaign(folder),
+        champion=champion_of(folder, receipts),
+        by_hand=read_hand_promotions(folder),
+        provenance=trained_by(folder, len(receipts)) if is_committed(newest) else {},
+    )
+
+
+def _created(folder: CampaignFolder) -> str:
+    identity: Any = read_toml(folder.path / CONFIG_FILE).get("identity", {})
+    return str(identity.get("created", ""))

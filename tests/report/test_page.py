@@ -1,0 +1,254 @@
+"""A report says what `results` says, in one file that is well formed and asks for no other."""
+
+import json
+import re
+import shlex
+import shutil
+from itertools import pairwise
+
+import pytest
+import small_campaigns as made
+from read_page import read_page, rows_of
+from stored_files import ARCHIVES, copy_campaign, networks_of_the_oldest, unpack
+from typer.testing import CliRunner
+
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.campaign.strength.match_games import match_files, read_match
+from chess_snn.campaign.strength.matches import is_gating_match
+from chess_snn.campaign.strength.ratings import rate_campaign
+from chess_snn.cli.main import app
+from chess_snn.errors import CorruptDataError
+from chess_snn.games import get_game
+from chess_snn.pgn.tokens import RESULT_TEXTS
+from chess_snn.report.commands import repeat_commands
+from chess_snn.report.facts import gather
+from chess_snn.report.page import report_html, write_report
+
+HEADINGS = ("h1", "h2", "h3", "h4")
+
+
+def ran(*arguments: object) -> str:
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def page(chess_campaign):
+    return read_page(report_html(chess_campaign))
+
+
+def test_the_tables_have_the_figures_of_results(chess_campaign, page):
+    printed = [line.split() for line in ran("results", chess_campaign.path).splitlines()]
+    for caption, rows in (("Iterations", 2), ("Evaluated generations", 2), ("Matches at", 4)):
+        _, *found = rows_of(page, caption)
+        assert len(found) == rows
+        for cells in found:
+            assert " ".join(cells).split() in printed
+
+
+def test_the_ratings_are_those_of_the_command(chess_campaign, page):
+    printed = [line.split() for line in ran("ratings", chess_campaign.path).splitlines()]
+    _, *found = rows_of(page, "All players")
+    assert len(found) == len(rate_campaign(chess_campaign).ratings.players)
+    for cells in found:
+        assert " ".join(cells).split() in printed
+
+
+def test_the_head_says_what_the_campaign_did(chess_campaign, page):
+    assert page.all("h1")[0].text == chess_campaign.name
+    figures = {
+        div.all("dt")[0].text: div.all("dd")[0].text
+        for div in page.all("header")[0].all("dl")[0].all("div")
+    }
+    body = json.loads(ran("results", chess_campaign.path, "--json"))["iterations"]
+    assert figures["games"] == str(sum(row["games"] for row in body))
+    assert figures["positions"] == f"{sum(row['positions'] for row in body):,}"
+    assert figures["champion"] == f"gen {body[-1]['champion']}"
+
+
+def test_curves_have_the_figures_of_results(chess_campaign, page):
+    body = json.loads(ran("results", chess_campaign.path, "--json"))["iterations"]
+    (chart,) = [
+        figure.all("svg")[-1] for figure in page.all("figure")
+        if figure.all("h3") and figure.all("h3")[0].text == "Policy loss"
+    ]
+    told = json.loads(chart.attributes["data-points"])
+    for row, (_, text) in zip(body, told, strict=True):
+        assert text.startswith(f"iteration {row['iteration']}: ")
+        assert f"in training {row['policy_loss']:.3f}" in text
+
+
+@pytest.mark.parametrize("name", ["chess_campaign", "campaign_2048"])
+def test_no_other_file_and_no_network_is_asked_for(name, request):
+    text = report_html(request.getfixturevalue(name))
+    page = read_page(text)
+    for element in page.all("*"):
+        for attribute, value in element.attributes.items():
+            if attribute in ("src", "srcset", "data", "action", "poster", "xlink:href"):
+                pytest.fail(f"{element.name} has {attribute}")
+            if attribute == "href":
+                assert value.startswith("#")
+                page.named(value.removeprefix("#"))
+            assert not attribute.startswith("on")
+    assert page.all("link") == page.all("iframe") == page.all("img") == []
+    styles, script = page.all("style")[0].text, page.all("script")[-1].text
+    assert not re.search(r"@import|url\(", styles)
+    assert not re.search(r"\bfetch\b|XMLHttpRequest|WebSocket|\bimport\b|\bexport\b", script)
+
+
+@pytest.mark.parametrize("name", ["chess_campaign", "campaign_2048"])
+def test_headings_tables_and_figures_are_accessible(name, request):
+    page = read_page(report_html(request.getfixturevalue(name)))
+    levels = [HEADINGS.index(each.name) for each in page.all("*") if each.name in HEADINGS]
+    assert levels[0] == 0
+    assert levels.count(0) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for table in page.all("table"):
+        assert len(table.all("caption")) == 1
+        assert all(cell.attributes["scope"] in ("row", "col") for cell in table.all("th"))
+    for figure in page.all("figure"):
+        assert len(figure.all("figcaption")) == 1
+    for svg in page.all("svg"):
+        if svg.attributes.get("class") == "chart":
+            assert svg.attributes["aria-label"]
+
+
+def test_the_same_campaign_gives_the_same_file(chess_campaign, tmp_path):
+    paths = [write_report(chess_campaign, tmp_path / name) for name in ("a.html", "b.html")]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_games_can_be_stepped_through(page):
+    games = page.all("article")
+    assert games
+    for game in games:
+        viewer = json.loads(game.all("script")[0].text)
+        pgn = game.all("pre")[0].text
+        fen = re.search(r'\[FEN "(.*)"\]', pgn)
+        assert fen is None or viewer["positions"][0] == fen[1]
+        assert len(viewer["positions"]) == len(viewer["moves"]) + 1
+        assert int(re.search(r'\[PlyCount "(\d+)"\]', pgn)[1]) == len(viewer["moves"])
+        assert pgn.split()[-1] in RESULT_TEXTS.values()
+        assert f"in {len(viewer['moves'])} plies" in game.all("h4")[0].text
+
+
+def test_the_worst_games_are_the_shortest_losses(chess_campaign, page):
+    late = {gather(chess_campaign).champion, 2}
+    lost = sorted(
+        int(plies) for path in match_files(chess_campaign) if not is_gating_match(path.stem)
+        for result, body in [read_match(get_game("chess").spec, path)]
+        if body["facts_a"]["generation"] in late and not body["facts_b"]
+        for plies, score in zip(result.plies, result.scores_a, strict=True) if score == 0
+    )
+    titles = [game.all("h4")[0].text for game in page.named("games").all("article")]
+    assert lost
+    assert [int(title.split()[-2]) for title in titles if title.startswith("Loss")] == lost[:3]
+
+
+def test_a_page_of_2048_has_points_and_tiles(campaign_2048):
+    page = read_page(report_html(campaign_2048))
+    assert "openings" not in [section.attributes["id"] for section in page.all("section")]
+    games = [json.loads(game.all("script")[0].text) for game in page.all("article")]
+    points = [
+        int(game.all("h4")[0].text.split()[0].replace(",", "")) for game in page.all("article")
+    ]
+    best = [
+        row["points_best"]
+        for row in json.loads(ran("results", campaign_2048.path, "--json"))["iterations"]
+    ]
+    assert points[0] >= max(best)
+    assert {game["kind"] for game in games} == {"2048"}
+    for game in games:
+        assert {len(cells) for cells in game["positions"]} == {16}
+        assert len(game["positions"]) == len(game["moves"]) + 1
+    printed = [line.split() for line in ran("results", campaign_2048.path).splitlines()]
+    _, *rows = rows_of(page, "Evaluated generations")
+    assert all(" ".join(cells).split() in printed for cells in rows)
+
+
+def test_text_from_outside_is_escaped(chess_campaign, tmp_path):
+    path = tmp_path / '<b>"a"&amp;</title><script>'
+    shutil.copytree(chess_campaign.path, path)
+    folder = CampaignFolder.open(path)
+    champion = gather(folder).champion
+    why = "</script><script>alert(1)</script>"
+    promote_by_hand(folder, 3 - champion, 'A "<i>"', why)
+    text = report_html(folder)
+    page = read_page(text)
+    assert page.all("h1")[0].text == folder.name
+    _, (*_, who, told) = rows_of(page, "Chosen by hand")
+    assert (who, told) == ('A "<i>"', why)
+    assert "<script>alert" not in text
+    assert "<i>" not in text
+    assert f"gen {3 - champion}" in page.all("header")[0].text
+
+
+def test_a_campaign_without_matches_says_so(tmp_path):
+    folder = made.make_campaign(tmp_path / "campaign")
+    made.finish(folder, 0)
+    page = read_page(report_html(folder))
+    assert "No generation has been evaluated yet." in page.named("iterations").text
+    assert "No evaluation match has a game to show" in page.named("games").text
+    assert "not measured" in page.all("header")[0].text
+    assert "This cannot be shown" in page.named("openings").text  # its shards are empty
+    assert "The champion's network cannot be read" in page.named("spikes").text
+
+
+def test_a_campaign_without_an_iteration_has_its_settings(tmp_path):
+    folder = made.make_campaign(tmp_path / "campaign")
+    page = read_page(report_html(folder))
+    assert "No iteration is finished yet." in page.named("learning").text
+    assert "--set evaluation.won_positions=8" in page.named("repeat").text
+    for link in page.all("nav")[0].all("a"):
+        page.named(link.attributes["href"].removeprefix("#"))
+
+
+def test_a_damaged_receipt_is_one_line(tmp_path):
+    folder = made.make_campaign(tmp_path / "campaign")
+    made.finish(folder, 0)
+    receipt = folder.receipt(0)
+    receipt.write_text(receipt.read_text().replace('"games": 100', '"games": 101'))
+    with pytest.raises(CorruptDataError, match=re.escape(str(receipt))):
+        report_html(folder)
+    done = CliRunner().invoke(app, ["report", str(folder.path)])
+    assert isinstance(done.exception, CorruptDataError)
+    assert not (folder.path / "report.html").exists()
+
+
+def test_the_campaign_of_an_older_version_has_a_page(tmp_path):
+    with networks_of_the_oldest():
+        page = read_page(report_html(copy_campaign(tmp_path)))
+    assert len(rows_of(page, "Iterations")) == 3
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)
+def test_stored_campaigns_have_a_page(archive, tmp_path):
+    page = read_page(report_html(unpack(archive, tmp_path)))
+    assert len(rows_of(page, "Iterations")) == 3
+    assert "cannot be" not in page.named("spikes").text
+    assert "µJ" in page.named("costs").text or "nJ" in page.named("costs").text
+
+
+def test_the_commands_give_the_same_settings(chess_campaign):
+    commands = repeat_commands(gather(chess_campaign))
+    words = shlex.split(next(line for line in commands if "campaign start" in line))
+    settings = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    preset = words[words.index("--preset") + 1]
+    assert load_config(preset, settings=settings) == chess_campaign.config
+
+
+def test_a_long_campaign_stays_below_two_megabytes(tmp_path):
+    folder = made.make_campaign(tmp_path / "campaign", "campaign.iterations=100")
+    for iteration in range(100):
+        made.finish_without_games(folder, iteration, champion=iteration + 1)
+    assert len(report_html(folder).encode()) < 500_000  # the games, spikes and openings come on top
+
+
+def test_the_command_writes_into_the_campaign_or_elsewhere(chess_campaign, tmp_path):
+    path = tmp_path / "campaign"
+    shutil.copytree(chess_campaign.path, path)
+    assert f"{path / 'report.html'}" in ran("report", path)
+    ran("report", path, "--out", tmp_path / "other.html")
+    assert (path / "report.html").read_bytes() == (tmp_path / "other.html").read_bytes()
