@@ -44,7 +44,7 @@ IN_NAMES: Final = {
 """The same where only a name is private: in sentences these words are ordinary."""
 
 STANDARD_IN: Final = {
-    "visits?": "search/|uci/|cli/", "leaves": "search/|uci/|games/",
+    "visits?": "search/|uci/|cli/", "leaves": "search/|uci/|web/|games/",
     "mirror|copies": "games/|training/|data/",
 }
 """Where these names have their usual meaning."""

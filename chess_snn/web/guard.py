@@ -32,7 +32,7 @@ HEADERS: Final = {
 
 
 class Guard:
-    """ASGI middleware that answers whoever may not come in."""
+    """ASGI middleware that answers requests that may not come in."""
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str], credentials: str | None) -> None:
         """``hosts`` are the names of this server, without ports; ``credentials`` ``user:password``.
