@@ -40,7 +40,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	  || { echo "Python 3.11 or later is needed, found $$($(PYTHON) --version); set PYTHON=..."; exit 2; }
 	@echo "Setting up $(VENV): about 2 minutes and 3 GB, once; some GB more with torch's CUDA build."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration]'
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration,web]'
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.installed
