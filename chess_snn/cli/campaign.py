@@ -311,6 +311,5 @@ def _next_steps(folder: CampaignFolder) -> None:
         f"  chess-snn campaign status {folder.path}  this table again\n"
         f"  chess-snn models list {folder.path}      every network and what is known of it\n"
         f"  chess-snn play --model {folder.path}     a game against its newest network\n"
-        f"  chess-snn web --model {folder.path}      the same in a browser, with its spikes\n"
         f"  chess-snn campaign start --preset {preset}    a longer campaign"
     )
