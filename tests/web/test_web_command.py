@@ -12,6 +12,7 @@ import pytest
 from chromium import ROOT, serving, wait_for
 from typer.testing import CliRunner
 
+import chess_snn.web
 from chess_snn.cli.main import app
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.ports import free_port
@@ -35,6 +36,7 @@ def no_credentials(monkeypatch):
 
 
 def test_without_the_extra_it_names_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setattr(chess_snn, "web", chess_snn.web)  # it is imported anew
     for name in [name for name in sys.modules if name.startswith("chess_snn.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
