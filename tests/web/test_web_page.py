@@ -93,7 +93,7 @@ def play_to_the_end(opened: Opened, colour: str, move_piece) -> chess.Board:
         if board.turn != person:
             opened.wait_for_moves(len(board.move_stack) + 1)
             board.push_san(opened.moves[-1])
-        elif not board.is_game_over(claim_draw=True):
+        else:
             uci = proposed(opened, board)
             move = chess.Move.from_uci(uci)
             move_piece(len(board.move_stack) // 2, uci, board.san(move))
