@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from benchmarks.harness import Work
@@ -19,7 +18,7 @@ from chess_snn.data import START_KINDS, GameRecords, ReplayWindow, write_shard
 from chess_snn.games import ONGOING, Game, ValueKind, get_game
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.games.starts import random_starts
-from chess_snn.nets import Evaluation, Evaluator, expand_planes
+from chess_snn.nets import Evaluation, Evaluator, network_input
 from chess_snn.rng import generator, random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
@@ -58,8 +57,7 @@ class Positions:
 
     def tensor(self) -> Tensor:
         """Planes float32[n, P, 8, 8]."""
-        words_BP = torch.from_numpy(self.planes.view(np.int64))
-        return expand_planes(words_BP, get_game("chess").spec.board_shape, torch.float32)
+        return network_input(self.planes, get_game("chess").spec.board_shape)
 
 
 def random_positions(count: int) -> Positions:

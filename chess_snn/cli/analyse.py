@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import numpy as np
-import torch
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS, SHIPPED
@@ -41,8 +40,8 @@ from chess_snn.games.chess import move_of_action, moves_of, to_board
 from chess_snn.nets import (
     Network,
     count_spikes,
-    expand_planes,
     make_evaluator,
+    network_input,
     record_activity,
 )
 from chess_snn.report.rasters import raster_svg
@@ -132,7 +131,9 @@ def analyse_command(
         f"neurons x ticks, in {spikes['ticks']} ticks."
     )
     if spikes_file is not None:
-        (activity,) = record_activity(network, _planes(game, root))
+        (activity,) = record_activity(
+            network, network_input(game.planes(root.state), game.spec.board_shape)
+        )
         write_text(spikes_file, raster_svg(
             activity, levels=network.config.most_spikes,
             title=f"{chosen.label}: {game.format_state(root.state[0])}",
@@ -247,18 +248,15 @@ def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
     """Spikes of one evaluation of the position in float32; None for a ReLU baseline."""
     if not network.config.is_spiking:
         return None
-    counts = count_spikes(network, _planes(game, position))
+    counts = count_spikes(
+        network, network_input(game.planes(position.state), game.spec.board_shape)
+    )
     return {
         "total": counts.per_evaluation,
         "share": counts.rate,
         "ticks": network.config.ticks,
         "layers": {name: layer.rate for name, layer in counts.layers.items()},
     }
-
-
-def _planes(game: Game, position: GameBatch) -> torch.Tensor:
-    words_BP = torch.from_numpy(game.planes(position.state).view(np.int64))
-    return expand_planes(words_BP, game.spec.board_shape, torch.float32)
 
 
 def mates_command(

@@ -1,13 +1,14 @@
 """``chess-snn models cost``: operations, memory and energy of a network as its search asks it."""
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Annotated
 
 import numpy as np
 import torch
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, print_rows, table_of, work_bar
 from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SeedOption, SimulationsOption
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
@@ -21,11 +22,6 @@ from chess_snn.nets.energy import estimate_energy
 from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
 from chess_snn.types import Json
-
-_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"),
-                    (1e-9, "n"), (1e-12, "p"))
-_JOULES: Final = 1e-12
-"""In a picojoule."""
 
 Columns = dict[str, Callable[[Json], str]]
 
@@ -101,8 +97,8 @@ def _print(body: Json) -> None:
     print_message("Energies are modelled, by two models with their terms below, and not measured.")
     executed = next(iter(body["energy"]["fair"]["of"]))
     energies: Columns = {
-        "45 nm": lambda row: si_text(row["convention_pj"] * _JOULES, "J"),
-        "fair": lambda row: si_text(row["fair_pj"] * _JOULES, "J"),
+        "45 nm": lambda row: joules_text(row["convention_pj"]),
+        "fair": lambda row: joules_text(row["fair_pj"]),
     }
     columns: Columns = {
         "layer": lambda row: row["name"],
@@ -153,16 +149,6 @@ def _print(body: Json) -> None:
         console.print(table_of(
             text[0].upper() + text[1:], rows,
             {"term": lambda row: row["term"]}
-            | {name: lambda row, name=name: si_text(row[name] * _JOULES, "J") for name in designs},
+            | {name: lambda row, name=name: joules_text(row[name]) for name in designs},
             left=("term",),
         ))
-
-
-def si_text(value: float, unit: str = "") -> str:
-    """Three digits with an SI prefix."""
-    for factor, prefix in _PREFIXES:
-        if value >= factor:
-            scaled = value / factor
-            digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
-            return f"{scaled:.{digits}f} {prefix}{unit}".rstrip()
-    return f"0 {unit}".rstrip()

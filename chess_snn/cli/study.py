@@ -10,8 +10,8 @@ import typer
 from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, preset_names
 from chess_snn.campaign.configuration.loading import Setting, changed_config
 from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, stoppable, table_of, work_bar
-from chess_snn.cli.cost import si_text
 from chess_snn.cli.ladder_rate import ENGINE_S, LadderOption, find_ladder
 from chess_snn.cli.options import (
     ConfigOption,
@@ -41,8 +41,6 @@ RATINGS_PLOT: Final = "ratings.svg"
 _DEFAULT_TICKS: Final = "1,2,4,8"
 _DEFAULT_LEVELS: Final = "2,4"
 _DEFAULT_MATCH_GAMES: Final = 200
-_JOULES: Final = 1e-12
-"""In a picojoule."""
 Number = TypeVar("Number", int, float)
 
 
@@ -183,8 +181,8 @@ def _print(body: Json) -> None:
         return lambda row: "" if row["losses"][name] is None else format(row["losses"][name], form)
 
     def of_position(model: str) -> Callable[[Json], str]:
-        return lambda row: si_text(
-            _JOULES * next(iter(row["cost"]["energy"][model]["of"].values()))["position_pj"], "J"
+        return lambda row: joules_text(
+            next(iter(row["cost"]["energy"][model]["of"].values()))["position_pj"]
         )
 
     console.print(table_of("Networks, on held-out games and for one evaluation", body["networks"], {
@@ -198,11 +196,10 @@ def _print(body: Json) -> None:
         "45 nm\n(model)": of_position("convention"),
         "fair\n(model)": of_position("fair"),
     }, left=("network", "neurons")))
-    marked = {True: "~", False: ""}
     console.print(table_of(f"{body['scale']}, and a move", body["rows"], {
         "network": lambda row: row["variant"],
         "simu-\nlations": lambda row: f"{row['simulations']:,}",
-        "Elo": lambda row: f"{marked[bool(row['approximate'])]}{row['elo']:.0f}",
+        "Elo": lambda row: f"{'~' if row['approximate'] else ''}{row['elo']:.0f}",
         "95 % interval": lambda row: interval_text(*_ends(row)),
         "equal\ntime": lambda row: "yes" if row["is_equal_time"] else "",
         "ms,\nmeasured": lambda row: f"{row['ms_per_move_measured']:,.1f}",
@@ -232,7 +229,7 @@ def _print(body: Json) -> None:
 
 def _of_move(row: Json, model: str) -> str:
     """Of the network's own execution; of a baseline, that in 8 bits without zeros."""
-    return si_text(_JOULES * next(iter(row[f"{model}_model_pj"]["move"].values())), "J")
+    return joules_text(next(iter(row[f"{model}_model_pj"]["move"].values())))
 
 
 def _ends(row: Json) -> tuple[float, float]:

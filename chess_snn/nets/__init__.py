@@ -22,7 +22,7 @@ from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precisio
 from chess_snn.nets.make_evaluator import make_evaluator
 from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
 from chess_snn.nets.operations import Operations, count_operations
-from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.planes import expand_planes, network_input
 from chess_snn.nets.values import read_value, value_target
 from chess_snn.nets.weights import (
     load_network,
@@ -67,6 +67,7 @@ __all__ = [
     "measuring_spike_rate",
     "net_config",
     "network_digest",
+    "network_input",
     "read_value",
     "record_activity",
     "save_network",

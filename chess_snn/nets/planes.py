@@ -35,6 +35,11 @@ def expand_planes(words_BP: Tensor, board_shape: tuple[int, int], dtype: torch.d
     return squares_BSP.view(batch, height, width, planes).permute(0, 3, 1, 2)
 
 
+def network_input(planes: UInt64Array, board_shape: tuple[int, int]) -> Tensor:
+    """The same as float32[B, P, H, W] on the CPU, of uint64[B, P] as ``Game.planes`` gives them."""
+    return expand_planes(torch.from_numpy(planes.view(np.int64)), board_shape, torch.float32)
+
+
 def spread_by_bytes(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> Tensor:
     """Squares [B, S, P] of int64[B, P], on any device."""
     # Bytes of a word come least significant first on every platform torch runs on, so bit k of

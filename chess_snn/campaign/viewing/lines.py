@@ -22,6 +22,10 @@ NOT_MEASURED: Final = ""
 MOST_WORKERS: Final = 16
 """More workers are shown only as one line of all together."""
 
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"),
+                    (1e-9, "n"), (1e-12, "p"))
+_JOULES: Final = 1e-12
+"""In a picojoule."""
 _STAGE_PERIOD_S: Final = 10.0
 _WORKERS_PERIOD_S: Final = 60.0
 _S_PER_MINUTE: Final = 60
@@ -183,3 +187,18 @@ def ladder_test_line(ladder_test: Json) -> str:
         f"{ladder_test['player']} on the ladder: Elo {elo} ({interval}) by "
         f"{ladder_test['num_games']} games; {rungs}"
     )
+
+
+def si_text(value: float, unit: str = "") -> str:
+    """Three digits with an SI prefix."""
+    for factor, prefix in _PREFIXES:
+        if value >= factor:
+            scaled = value / factor
+            digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
+            return f"{scaled:.{digits}f} {prefix}{unit}".rstrip()
+    return f"0 {unit}".rstrip()
+
+
+def joules_text(picojoules: float) -> str:
+    """The same of an energy."""
+    return si_text(picojoules * _JOULES, "J")
