@@ -25,7 +25,7 @@ from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.first_generation import is_warm
-from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
+from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ladder_tests import ladder_notice
@@ -275,7 +275,6 @@ def _play_final_matches(run: CampaignRun) -> None:
     ):
         played = retried(evaluate_final, folder.config).submit(folder, last)
         played.result()
-        show_in_mlflow(run, last, after=played)
         send_to_store(run, last, after=played)
 
 
@@ -284,11 +283,10 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     board = ProgressBoard([*listeners, log_lines(get_run_logger())])
     board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
     close_stale_flow_runs(folder.campaign_id)
-    if not (folder.path / REPORT).exists():  # it was killed before, or an earlier version ran it
-        if (failure := report(folder)) is not None:
-            board.message(f"the report is not written: {failure}")
-        else:
-            link_report(folder)
+    if (failure := report(folder)) is not None:  # anew: much may have happened since the last one
+        board.message(f"the report is not written: {failure}")
+    else:
+        link_report(folder)
     try:
         if missing := record.record_at_rest(folder):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")

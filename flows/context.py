@@ -57,12 +57,12 @@ def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) 
 
 
 def show_report(run: CampaignRun, iteration: int) -> None:
-    """Write the campaign's page, link it in Prefect and record it in MLflow."""
+    """Write the campaign's page and link it in Prefect; record it and final matches in MLflow."""
     written = report.submit(run.folder)
     if (failure := written.result()) is not None:
         run.board.message(f"the report is not written: {failure}")
-        return
-    link_report(run.folder)
+    else:
+        link_report(run.folder)
     show_in_mlflow(run, iteration, after=written)
 
 

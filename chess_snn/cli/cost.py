@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Annotated
 
-import numpy as np
-import torch
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS, Model
@@ -17,8 +15,7 @@ from chess_snn.errors import UsageError
 from chess_snn.evaluation.matches import default_max_plies
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, count_work, expand_planes, make_evaluator
-from chess_snn.nets.energy import estimate_energy
+from chess_snn.nets import Network, make_evaluator
 from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
 from chess_snn.types import Json
@@ -57,12 +54,9 @@ def cost_command(
     game = get_game(chosen.game)
     network = chosen.load(game)
     asked = _play(game, chosen, network, simulations, games, positions, seed, device)
-    words_BP = torch.from_numpy(asked.planes.view(np.int64))
-    work = count_work(network, expand_planes(words_BP, game.spec.board_shape, torch.float32))
-    estimates = estimate_energy(game.spec, network.config, work)
     body = {
         "model": chosen.label, "game": game.spec.name, "simulations": simulations, "seed": seed,
-    } | cost_facts(network, asked, work, estimates)
+    } | cost_facts(network, asked)
     _print(body)
     if json_file is not None:
         write_json(json_file, body)

@@ -30,6 +30,7 @@ from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import (
     APPROXIMATE_ELO,
     BATCH_PAIRS,
+    SCALE,
     LadderRating,
     rate_on_ladder,
 )
@@ -39,14 +40,17 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.games import get_game
 from chess_snn.report.plots import ladder_svg
-from chess_snn.study.rating import MOST_GAMES, LadderGames
+from chess_snn.study.rating import MOST_GAMES, RatingGames
 from chess_snn.types import Json
 
 RATINGS: Final = "ratings.json"
 PLOT: Final = "ratings.svg"
 GAMES: Final = "games.pgn"
 _PARTS: Final = "parts"
-_SCALE: Final = "Elo on the ladder, random = 0"
+APPROXIMATE_NOTE: Final = (
+    f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for the "
+    "engine's other version"
+)
 ENGINE_S: Final = 60.0
 """No clock runs: an engine that is slow because the machine is busy should not be taken
 for dead."""
@@ -121,7 +125,7 @@ def rate(
         played: dict[str, dict[str, list[MatchResult]]] = {}
         for model in models:
             with work_bar(model.name, "games over") as on_progress:
-                played[model.name] = LadderGames(
+                played[model.name] = RatingGames(
                     folder / _PARTS, model, found.max_plies, seed, engines
                 ).play(
                     found, available.players, games, against=names, threads=threads,
@@ -154,7 +158,7 @@ def _to_json(
     ladder: Ladder, models: Sequence[Model], ratings: Sequence[LadderRating], settings: Json
 ) -> Json:
     return {
-        "scale": _SCALE,
+        "scale": SCALE,
         "ladder": {"date": ladder.origin.get("date"), "engine": ladder.engine},
         "approximate_elo": APPROXIMATE_ELO,
         "networks": [
@@ -171,15 +175,12 @@ def _print(ratings: Sequence[LadderRating]) -> None:
     def marked(player: str, is_approximate: bool) -> str:
         return f"~{player}" if is_approximate else player
 
-    console.print(ratings_table(_SCALE, [
+    console.print(ratings_table(SCALE, [
         replace(rated.rating, player=marked(rated.rating.player, bool(rated.approximate)))
         for rated in ratings
     ]))
     if any(rated.approximate for rated in ratings):
-        print_message(
-            f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for "
-            "the engine's other version"
-        )
+        print_message(APPROXIMATE_NOTE)
     for rated in ratings:
         console.print(matches_table(rated.rating.player, [
             match.summary()

@@ -12,7 +12,7 @@ from chess_snn.campaign.configuration.loading import Setting, changed_config
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, stoppable, table_of, work_bar
-from chess_snn.cli.ladder_rate import ENGINE_S, LadderOption, find_ladder
+from chess_snn.cli.ladder_rate import APPROXIMATE_NOTE, ENGINE_S, LadderOption, find_ladder
 from chess_snn.cli.options import (
     ConfigOption,
     NetworkDeviceOption,
@@ -26,7 +26,7 @@ from chess_snn.data import write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.check import available_players
-from chess_snn.evaluation.ratings.result import interval_text
+from chess_snn.evaluation.ratings.result import Estimate, interval_text
 from chess_snn.report.plots import ladder_svg
 from chess_snn.report.study_plots import study_plots
 from chess_snn.study.cost import ENERGY_MODELS
@@ -200,12 +200,14 @@ def _print(body: Json) -> None:
         "network": lambda row: row["variant"],
         "simu-\nlations": lambda row: f"{row['simulations']:,}",
         "Elo": lambda row: f"{'~' if row['approximate'] else ''}{row['elo']:.0f}",
-        "95 % interval": lambda row: interval_text(*_ends(row)),
+        "95 % interval": _interval,
         "equal\ntime": lambda row: "yes" if row["is_equal_time"] else "",
         "ms,\nmeasured": lambda row: f"{row['ms_per_move_measured']:,.1f}",
         "45 nm\n(model)": lambda row: _of_move(row, "convention"),
         "fair\n(model)": lambda row: _of_move(row, "fair"),
     }, left=("network",)))
+    if any(row["approximate"] for row in body["rows"]):
+        print_message(APPROXIMATE_NOTE)
     if body["matches"]:
         console.print(table_of(
             f"Matches against {body['matches'][0]['against']}", body["matches"], {
@@ -232,6 +234,6 @@ def _of_move(row: Json, model: str) -> str:
     return joules_text(next(iter(row[f"{model}_model_pj"]["move"].values())))
 
 
-def _ends(row: Json) -> tuple[float, float]:
-    low, high = row["elo_low"], row["elo_high"]
-    return (float("-inf") if low is None else low), (float("inf") if high is None else high)
+def _interval(row: Json) -> str:
+    elo = Estimate.of_json(row["elo"], row["elo_low"], row["elo_high"])
+    return interval_text(elo.low, elo.high)

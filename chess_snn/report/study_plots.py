@@ -98,10 +98,7 @@ def _budget(row: Json) -> str:
 
 
 def _point(row: Json, name: str, x: float, colours: dict[str, str]) -> _Point:
-    low, high = row["elo_low"], row["elo_high"]
-    elo = Estimate(
-        row["elo"], -math.inf if low is None else low, math.inf if high is None else high
-    )
+    elo = Estimate.of_json(row["elo"], row["elo_low"], row["elo_high"])
     return _Point(name, x, elo, colours[_budget(row)])
 
 

@@ -2,6 +2,6 @@
 
 ::
 
-    plan = begin_study(out, request)       # fixed at the first start; another request is refused
-    report = run_study(plan, ladder, …)    # goes on where it was interrupted
+    plan = begin_study(out, request, say)     # fixed at the first start; another request is refused
+    results = StudyRun(plan, ladder, …).run() # goes on where it was interrupted
 """

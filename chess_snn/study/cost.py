@@ -6,8 +6,8 @@ Every number is of one evaluation, times the evaluations that the search asks fo
 from dataclasses import asdict
 from typing import Final
 
-from chess_snn.nets import Network, WorkCounts, footprint
-from chess_snn.nets.energy import CONVENTION, FAIR, Estimate
+from chess_snn.nets import Network, WorkCounts, count_work, footprint, network_input
+from chess_snn.nets.energy import CONVENTION, FAIR, Estimate, estimate_energy
 from chess_snn.self_play import AskedPositions
 from chess_snn.types import Json
 
@@ -17,11 +17,11 @@ ENERGY_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
 """Both models by name, with what they are: none is ever shown without the other."""
 
 
-def cost_facts(
-    network: Network, asked: AskedPositions, work: WorkCounts, estimates: list[Estimate]
-) -> Json:
-    """Everything that was found; counts and pJ are means of a position, a move or a game."""
-    config = network.config
+def cost_facts(network: Network, asked: AskedPositions) -> Json:
+    """Count on ``asked`` and estimate; counts and pJ are means of a position, a move or a game."""
+    spec, config = network.spec, network.config
+    work = count_work(network, network_input(asked.planes, spec.board_shape))
+    estimates = estimate_energy(spec, config, work)
     times = {
         "position": 1.0, "move": asked.evaluations_per_move,
         "game": asked.evaluations_per_move * asked.moves_per_game,

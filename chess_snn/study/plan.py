@@ -24,11 +24,12 @@ from typing import Final
 import torch
 
 from chess_snn import __version__
-from chess_snn.campaign.configuration.loading import config_values, flat_values
+from chess_snn.campaign.configuration.loading import config_values, first_difference
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import new_network
 from chess_snn.campaign.stages.networks import device_of
+from chess_snn.campaign.stages.training_alone import settings_of_the_result
 from chess_snn.campaign.store.collection import CollectedShard, joined, open_collection
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
@@ -41,6 +42,7 @@ from chess_snn.data import (
     utc_now,
     write_json,
 )
+from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.ladder.adaptive import BATCH_PAIRS
 from chess_snn.games import get_game
@@ -53,7 +55,8 @@ from chess_snn.training import IterationPlan, Trainer
 from chess_snn.types import Json, LogFn
 
 PLAN: Final = "plan.json"
-SCHEMA: Final = 1
+FORMAT: Final = StoredFormat("study plan", version=1)
+_FACTS: Final = ("id", "created", "version", "threads", "games", "training")
 _GAME: Final = "chess"
 """The only game with a ladder."""
 _FIRST_STEPS: Final = 3
@@ -123,17 +126,21 @@ class StudyPlan:
     variants: tuple[Variant, ...]
     """With the games, and the passes over them, that all learn from."""
     facts: Json
-    """``id``, ``created``, ``version``, ``games`` and ``training``, as plan.json has them."""
+    """What plan.json has of :data:`_FACTS`."""
 
     @property
     def threads(self) -> int:
-        """Of networks that train, and of those that are timed."""
-        return self.request.threads or num_cores()
+        """Of networks that train and play, fixed at the first start: times depend on them."""
+        threads: int = self.facts["threads"]
+        return threads
 
     def network(self, variant: Variant) -> Path:
         """The checkpoint of ``variant``; those that differ in play alone have the same one."""
-        wanted = _of_training(variant)
-        first = next(each for each in self.variants if _of_training(each) == wanted)
+        wanted = settings_of_the_result(variant.training_config)
+        first = next(
+            each for each in self.variants
+            if settings_of_the_result(each.training_config) == wanted
+        )
         return self.path / "networks" / first.name
 
 
@@ -148,6 +155,7 @@ def begin_study(out: Path, request: StudyRequest, say: LogFn) -> StudyPlan:
     wanted, path = request.to_json(), out / PLAN
     if path.exists():
         body = read_json(path)
+        FORMAT.check(body.get("schema"), path)
         _check_same(path, body.get("request", {}), wanted)
     else:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -170,7 +178,7 @@ def begin_study(out: Path, request: StudyRequest, say: LogFn) -> StudyPlan:
         )))
         for each in fixed
     )
-    facts = {name: body[name] for name in ("id", "created", "version", "games", "training")}
+    facts = {name: body[name] for name in _FACTS}
     return StudyPlan(out, request, variants, facts)
 
 
@@ -198,7 +206,8 @@ def _first_plan(request: StudyRequest, say: LogFn) -> Json:
         f"{' or '.join(map(str, passes))} time{'s' if passes != [1] else ''}"
     )
     return {
-        "schema": SCHEMA, "id": uuid.uuid4().hex, "created": utc_now(), "version": __version__,
+        "schema": FORMAT.version, "id": uuid.uuid4().hex, "created": utc_now(),
+        "version": __version__, "threads": request.threads or num_cores(),
         "games": {
             "name": collection.name, "games": sum(shard.num_games for shard in chosen),
             "positions": positions,
@@ -284,17 +293,8 @@ def _decisive(config: CampaignConfig) -> Json:
     }
 
 
-def _of_training(variant: Variant) -> Json:
-    values = _decisive(variant.training_config)
-    del values["search"]
-    return values
-
-
 def _check_same(path: Path, before: Json, now: Json) -> None:
-    old, new = flat_values(before), flat_values(now)
-    for name in sorted(old.keys() | new.keys()):
-        if old.get(name) != new.get(name):
-            raise UsageError(
-                f"{path} is of a study with {name} = {old.get(name)!r}, which is "
-                f"{new.get(name)!r} now; repeat its command, or choose another folder"
-            )
+    if (difference := first_difference(before, now)) is not None:
+        raise UsageError(
+            f"{path} is of a study with {difference}; repeat its command, or choose another folder"
+        )

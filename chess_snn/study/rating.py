@@ -30,7 +30,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class LadderGames:
+class RatingGames:
     """The batches of one network, each a file."""
 
     folder: Path

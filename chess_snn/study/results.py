@@ -7,7 +7,7 @@ from typing import Final
 from chess_snn.campaign.models.references import Model
 from chess_snn.campaign.stages.training_alone import points_of
 from chess_snn.evaluation.comparison import compare, elo_json
-from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO, LadderRating
+from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO, SCALE, LadderRating
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.study.cost import ENERGY_MODELS
@@ -15,7 +15,6 @@ from chess_snn.study.plan import StudyPlan
 from chess_snn.study.variants import Variant
 from chess_snn.types import Json
 
-SCALE: Final = "Elo on the ladder, random = 0"
 TIME: Final = (
     "measured: wall time of games against itself, one game at a time, median over games"
 )
@@ -81,7 +80,7 @@ def results_json(results: StudyResults) -> Json:
     """
     plan = results.plan
     return _plan(plan) | {
-        "scale": SCALE, "time": TIME, "threads": plan.threads,
+        "scale": SCALE, "time": TIME,
         "energy_models": ENERGY_MODELS,
         "ladder": {
             "date": results.ladder.origin.get("date"), "engine": results.ladder.engine,

@@ -8,12 +8,11 @@ it as long as the first one takes for the largest budget.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 import numpy as np
-import torch
 
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.models.references import Model
@@ -29,13 +28,12 @@ from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.openings import book_openings
 from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
-from chess_snn.nets import count_work, expand_planes, make_evaluator
-from chess_snn.nets.energy import estimate_energy
+from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.study.cost import cost_facts
 from chess_snn.study.plan import StudyPlan
-from chess_snn.study.rating import LadderGames
+from chess_snn.study.rating import RatingGames
 from chess_snn.study.results import HeadToHead, Part, StudyResults
 from chess_snn.study.variants import Variant
 from chess_snn.training import WEIGHTS
@@ -66,7 +64,6 @@ class StudyRun:
     engines: EngineSettings
     say: LogFn
     work_bar: WorkBar
-    _equal: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> StudyResults:
         """Do what is missing, and return all of it.
@@ -127,13 +124,13 @@ class StudyRun:
 
     def _play(self, model: Model) -> dict[str, list[MatchResult]]:
         request = self.plan.request
-        games = LadderGames(
+        games = RatingGames(
             self.plan.path / "ratings", model, self.ladder.max_plies, request.seed, self.engines
         )
         with self.work_bar(f"rating {model.name}", "games over") as on_progress:
             return games.play(
                 self.ladder, self.available.players, request.rating_games,
-                threads=request.threads, device=request.device, on_progress=on_progress,
+                threads=self.plan.threads, device=request.device, on_progress=on_progress,
             )
 
     def _model(self, variant: Variant, simulations: int) -> Model:
@@ -148,22 +145,18 @@ class StudyRun:
         What is measured on the way is kept, so the same is found again.
         """
         largest, first = max(self.plan.request.simulations), self.plan.variants[0]
-        if variant.name not in self._equal:
-            target_s = self._cost(first, largest)["seconds"]["move"]
-            tried: dict[int, float] = {}
-            wanted = largest
-            for _ in range(1 if variant is first else _MOST_TRIES):
-                tried[wanted] = self._cost(variant, wanted)["seconds"]["move"]
-                if abs(tried[wanted] / target_s - 1) < _NEAR_ENOUGH:
-                    break
-                scaled = round(wanted * target_s / tried[wanted])
-                wanted = min(max(scaled, 1), MAX_SIMULATIONS)
-                if wanted in tried:
-                    break
-            self._equal[variant.name] = min(
-                tried, key=lambda number: abs(tried[number] / target_s - 1)
-            )
-        return self._equal[variant.name]
+        target_s = self._cost(first, largest)["seconds"]["move"]
+        tried: dict[int, float] = {}
+        wanted = largest
+        for _ in range(_MOST_TRIES):
+            tried[wanted] = self._cost(variant, wanted)["seconds"]["move"]
+            if abs(tried[wanted] / target_s - 1) < _NEAR_ENOUGH:
+                break
+            scaled = round(wanted * target_s / tried[wanted])
+            wanted = min(max(scaled, 1), MAX_SIMULATIONS)
+            if wanted in tried:
+                break
+        return min(tried, key=lambda number: abs(tried[number] / target_s - 1))
 
     def _cost(self, variant: Variant, simulations: int) -> Json:
         """What a network does with a budget, and how long that takes; measured once."""
@@ -178,7 +171,7 @@ class StudyRun:
         with (
             make_evaluator(
                 network, device=request.device, precision=model.precision,
-                num_threads=request.threads or None,
+                num_threads=self.plan.threads,
             ) as evaluator,
             self.work_bar(f"timing {model.name}", "games") as on_progress,
         ):
@@ -200,18 +193,13 @@ class StudyRun:
             np.concatenate([each.planes for each in games]),
             sum(each.evaluations for each in games), sum(each.moves for each in games), len(games),
         )
-        words_BP = torch.from_numpy(asked.planes.view(np.int64))
-        work = count_work(network, expand_planes(words_BP, game.spec.board_shape, torch.float32))
         move_s = median(seconds)
-        return cost_facts(
-            network, asked, work, estimate_energy(game.spec, network.config, work)
-        ) | {
-            "parameters": sum(each.numel() for each in network.parameters()),
+        return cost_facts(network, asked) | {
+            "parameters": network.num_parameters,
             "seconds": {
                 "move": move_s, "move_least": min(seconds), "move_most": max(seconds),
                 "evaluation": move_s / asked.evaluations_per_move,
             },
-            "threads": self.plan.threads, "device": request.device, "weights": model.file_digest,
         }
 
     def _matches(self, variant: Variant) -> list[HeadToHead]:
@@ -248,7 +236,7 @@ class StudyRun:
         ):
             seat_a, seat_b = (
                 seat_network(
-                    game, model, request.match_games, request.threads or None, request.device,
+                    game, model, request.match_games, self.plan.threads, request.device,
                     pools,
                 )
                 for model in models

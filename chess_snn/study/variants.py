@@ -9,6 +9,7 @@ from chess_snn.campaign.configuration.loading import changed_config
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.config import check_range
 from chess_snn.errors import UsageError
+from chess_snn.nets import MOST_TICKS
 
 PAIR: Final = ("spiking", "relu")
 """Names of a matched pair."""
@@ -56,16 +57,16 @@ def make_variants(
         UsageError: a name is malformed or used twice, or the network of a pair does not spike.
         ConfigError: a setting is unknown, or a value is out of range.
     """
-    for option, numbers in (("--ticks", ticks), ("--levels", levels)):
-        for number in numbers:
-            check_range(option, number, ge=1, le=64)
-    baseline = ["net.activation=relu", "net.ticks=0"]
+    for number in ticks:
+        check_range("--ticks", number, ge=1, le=MOST_TICKS)
+    for number in levels:
+        check_range("--levels", number, ge=1)
+    one_tick = ["training.any_tick=false"] if config.training.any_tick else []
+    baseline = ["net.activation=relu", "net.ticks=0", *one_tick]
     if config.net.precision == "int8":
         baseline.append("net.precision=bf16")  # int8 counts spikes
     if config.training.spike_rate_weight:
         baseline.append("training.spike_rate_weight=0.0")
-    if config.training.any_tick:
-        baseline.append("training.any_tick=false")
     wanted: list[tuple[str, list[str]]] = []
     if pair:
         if not config.net.network().is_spiking:
@@ -73,9 +74,13 @@ def make_variants(
                 'a pair has a spiking network, and net.activation = "relu"; set it to lif or ilif'
             )
         wanted += [(PAIR[0], []), (PAIR[1], baseline)]
-    wanted += [(f"ticks-{n}", ["net.activation=lif", f"net.ticks={n}"]) for n in ticks]
     wanted += [
-        (f"levels-{n}", ["net.activation=ilif", "net.ticks=0", f"net.levels={n}"]) for n in levels
+        (f"ticks-{n}", ["net.activation=lif", f"net.ticks={n}", *(one_tick if n == 1 else ())])
+        for n in ticks
+    ]
+    wanted += [
+        (f"levels-{n}", ["net.activation=ilif", "net.ticks=0", f"net.levels={n}", *one_tick])
+        for n in levels
     ]
     wanted += [(f"penalty-{p:g}", [f"training.spike_rate_weight={p:g}"]) for p in penalties]
     if relu and not pair:

@@ -6,7 +6,7 @@ import signal
 from xml.etree import ElementTree
 
 import pytest
-from conftest import SMALL, begin, run, run_process
+from made_studies import SMALL, begin, run, run_process
 
 from chess_snn.data import read_manifest
 from chess_snn.failpoints import DIRECTORY_VARIABLE, VARIABLE

@@ -7,10 +7,8 @@ import pytest
 
 from chess_snn.campaign import load_config
 from chess_snn.errors import ConfigError, UsageError
-from chess_snn.settings import setting_fields
 from chess_snn.study.plan import _affordable
 from chess_snn.study.variants import make_variants
-from chess_snn.training import TrainingSettings
 
 INTEGER = load_config(settings=["net.activation=ilif", "net.precision=int8"])
 
@@ -48,9 +46,6 @@ def test_a_variant_is_a_name_and_settings():
     assert plain.config == INTEGER
 
 
-@pytest.mark.skipif(
-    "spike_rate_weight" not in setting_fields(TrainingSettings), reason="there is no such setting"
-)
 def test_penalties_set_the_weight_of_the_spike_rate_which_the_baseline_does_not_have():
     low, high = make_variants(INTEGER, penalties=(0.0, 0.25))
     assert low.config == INTEGER
@@ -58,6 +53,12 @@ def test_penalties_set_the_weight_of_the_spike_rate_which_the_baseline_does_not_
     spiking, baseline = make_variants(high.config, pair=True)
     assert spiking.config.training.spike_rate_weight == 0.25
     assert baseline.config.training == INTEGER.training
+
+
+def test_networks_of_one_tick_are_not_trained_for_several():
+    any_tick = load_config(settings=["net.ticks=4", "training.any_tick=true"])
+    found = make_variants(any_tick, ticks=(1, 4), levels=(2,), relu=True)
+    assert [each.config.training.any_tick for each in found] == [False, True, False, False]
 
 
 @pytest.mark.parametrize("text", ["net.ticks=2", ":net.ticks=2", "../up:net.ticks=2", "a b:"])

@@ -154,6 +154,15 @@ def flat_values(values: Mapping[str, Any], prefix: str = "") -> Json:
     return flat
 
 
+def first_difference(before: Json, now: Json) -> str | None:
+    """``seed = 1, which is 2 now``: the first dotted name whose values differ; None if none do."""
+    old, new = flat_values(before), flat_values(now)
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            return f"{name} = {old.get(name)!r}, which is {new.get(name)!r} now"
+    return None
+
+
 def setting_field(name: str) -> FieldInfo:
     """The field of a setting by its dotted ``name``."""
     group, _, field = name.partition(".")

@@ -17,7 +17,7 @@ from typing import Final
 
 import torch
 
-from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
+from chess_snn.campaign.configuration.loading import build_config, config_values, first_difference
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.first_generation import SUPERVISED, learn_dataset
 from chess_snn.data import is_committed, read_json, read_manifest, sweep_temporaries, write_json
@@ -45,7 +45,7 @@ def begin_network(config: CampaignConfig, out: Path, *, is_first: bool = True) -
         UsageError: ``out`` or what is unfinished there is something else.
         CorruptDataError: the network that is there is damaged.
     """
-    settings = _settings_of_the_result(config)
+    settings = settings_of_the_result(config)
     if out.exists():
         _check_finished(out, settings)
         return False
@@ -80,7 +80,7 @@ def learn_network(
     if not ranks.is_first:
         return
     save_checkpoint(out, trainer, meta={
-        SUPERVISED: facts, _SETTINGS: _settings_of_the_result(config),
+        SUPERVISED: facts, _SETTINGS: settings_of_the_result(config),
     })
     shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
 
@@ -111,7 +111,7 @@ def unfinished_folder(out: Path) -> Path:
     return out.with_name(out.name + _SUFFIX)
 
 
-def _settings_of_the_result(config: CampaignConfig) -> Json:
+def settings_of_the_result(config: CampaignConfig) -> Json:
     """Whatever the weights depend on."""
     values = config_values(config)
     supervised = {
@@ -136,10 +136,7 @@ def _check_finished(out: Path, settings: Json) -> None:
 
 
 def _check_same(place: Path, before: Json, now: Json) -> None:
-    old, new = flat_values(before), flat_values(now)
-    for name in sorted(old.keys() | new.keys()):
-        if old.get(name) != new.get(name):
-            raise UsageError(
-                f"{place} was made with {name} = {old.get(name)!r}, which is {new.get(name)!r} "
-                "now; choose another --out, or delete it"
-            )
+    if (difference := first_difference(before, now)) is not None:
+        raise UsageError(
+            f"{place} was made with {difference}; choose another --out, or delete it"
+        )

@@ -24,6 +24,7 @@ from chess_snn.evaluation.ratings.result import Estimate, Rating
 from chess_snn.evaluation.scores import logistic_score
 from chess_snn.types import Json
 
+SCALE: Final = "Elo on the ladder, random = 0"
 ADVANCE_ABOVE: Final = 0.7
 RETREAT_BELOW: Final = 0.3
 NUM_BRACKETING: Final = 3

@@ -7,6 +7,7 @@ import functools
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 
@@ -31,6 +32,13 @@ class Estimate:
     def width(self) -> float:
         """Of the interval; infinite where an end is."""
         return self.high - self.low
+
+    @classmethod
+    def of_json(cls, value: float, low: float | None, high: float | None) -> Self:
+        """From the numbers of :meth:`to_json`, whose ``value`` is finite."""
+        return cls(
+            value, -math.inf if low is None else low, math.inf if high is None else high
+        )
 
     def to_json(self) -> Json:
         """``value``, ``low`` and ``high``, null where not finite."""
