@@ -60,7 +60,7 @@ def make_variants(
     for number in ticks:
         check_range("--ticks", number, ge=1, le=MOST_TICKS)
     for number in levels:
-        check_range("--levels", number, ge=1)
+        check_range("--levels", number, ge=1, le=64)
     one_tick = ["training.any_tick=false"] if config.training.any_tick else []
     baseline = ["net.activation=relu", "net.ticks=0", *one_tick]
     if config.net.precision == "int8":
