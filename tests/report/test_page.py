@@ -130,7 +130,11 @@ def test_games_can_be_stepped_through(page):
         assert fen is None or viewer["positions"][0] == fen[1]
         assert len(viewer["positions"]) == len(viewer["moves"]) + 1
         assert int(re.search(r'\[PlyCount "(\d+)"\]', pgn)[1]) == len(viewer["moves"])
-        assert pgn.split()[-1] in RESULT_TEXTS.values()
+        *words, result = pgn.partition("\n\n")[2].split()
+        assert result in RESULT_TEXTS.values()
+        assert [name.split()[1] for name, _ in viewer["moves"]] == [
+            word for word in words if not word.endswith(".")
+        ]
         assert f"in {len(viewer['moves'])} plies" in game.all("h4")[0].text
 
 
