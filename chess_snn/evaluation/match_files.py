@@ -98,11 +98,12 @@ def read_kept_match(game: Game, path: Path, conditions: Json) -> MatchResult | N
 def match_pgn(
     game: Game, result: MatchResult, *, event: str, date: str,
     facts: tuple[Json, Json] = ({}, {}), more: Mapping[str, str] | None = None,
-    numbers: Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None, states: UInt64Array | None = None,
 ) -> Iterator[tuple[int, str]]:
     """Yield number and PGN of the games of a match, an empty line behind each.
 
-    All of them are played again, whichever are wanted, and must end as the result says.
+    All of them are played again, whichever are wanted, and must end as the result says; unless
+    ``states`` are given.
 
     Args:
         game: that was played: chess.
@@ -112,6 +113,7 @@ def match_pgn(
         facts: what is known of players a and b, by the names in ``PLAYER_FACTS``; they become tags.
         more: tags for all of them, behind the others.
         numbers: of the games wanted; None wants all.
+        states: of :func:`match_positions`, where they are known.
 
     Raises:
         UsageError: another game was played.
@@ -119,7 +121,8 @@ def match_pgn(
     """
     check_pgn_game(game)
     offsets, endings = result.game_offsets, result.endings
-    states = match_positions(game, result)
+    if states is None:
+        states = match_positions(game, result)
     outcomes = result.outcomes_white.tolist()
     for number in range(result.num_games) if numbers is None else numbers:
         rows = slice(*offsets[number : number + 2])

@@ -1,43 +1,15 @@
-"""The commands that repeat a campaign: its preset, every setting that differs, what came later."""
+"""The commands of a campaign: its preset, every setting that differs, and what was done later."""
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from chess_snn.campaign.configuration.loading import (
-    config_values,
-    flat_values,
-    format_toml,
-    load_config,
-    preset_names,
-)
-from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.store.plans import S_PER_HOUR, campaign_length
+from chess_snn.campaign.configuration.loading import format_toml
+from chess_snn.campaign.store.plans import EXTENSIONS, Length
+from chess_snn.campaign.store.typed_json import numbered_files
+from chess_snn.campaign.strength.champions import HandPromotion
 from chess_snn.report.facts import CampaignFacts
 
 _VALUE = "value"
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A preset and the settings that make a campaign of it."""
-
-    preset: str
-    """That with the fewest settings to change."""
-    changes: dict[str, Any]
-    """Values of these, by dotted names."""
-
-
-def recipe_of(config: CampaignConfig) -> Recipe:
-    """The shortest way to ``config``; the campaign may have been started in another way."""
-    wanted = flat_values(config_values(config))
-    recipes = []
-    for preset in preset_names():
-        values = flat_values(config_values(load_config(preset)))
-        changes = {name: wanted[name] for name in wanted if values[name] != wanted[name]}
-        recipes.append(Recipe(preset, changes))
-    return min(recipes, key=lambda recipe: len(recipe.changes))
 
 
 def setting_text(value: object) -> str:
@@ -46,16 +18,22 @@ def setting_text(value: object) -> str:
 
 
 def repeat_commands(facts: CampaignFacts) -> list[str]:
-    """Commands for a shell that do again what was done, in order; a ``#`` begins a remark."""
-    folder, origin = facts.folder, facts.folder.origin
+    """Commands for a shell that do again what was done, as far as the folder says it.
+
+    They are in the order in which they were given. When the campaign was stopped and resumed is not
+    known. A ``#`` begins a remark.
+
+    Raises:
+        CorruptDataError: an extension is damaged.
+    """
+    folder, origin, recipe = facts.folder, facts.folder.origin, facts.recipe
     name = shlex.quote(f"campaigns/{folder.name}")
-    recipe = recipe_of(folder.config)
     lines = [*_checkout(facts)]
     if origin is not None and origin.forked_at is not None:
         lines += [
             "# The settings are those of the fork; --set those that differ from its parent's.",
-            f"chess-snn campaign fork {shlex.quote(origin.campaign)} --at {origin.forked_at} "
-            f"--dir {name}",
+            f"chess-snn campaign fork {shlex.quote(f'campaigns/{origin.campaign}')} "
+            f"--at {origin.forked_at} --dir {name}",
         ]
     else:
         start = [f"chess-snn campaign start --preset {recipe.preset} --dir {name}"]
@@ -67,7 +45,7 @@ def repeat_commands(facts: CampaignFacts) -> list[str]:
             for setting, value in recipe.changes.items()
         ]
         lines.append(" \\\n    ".join(start))
-    return [*lines, *_later(facts, name)]
+    return [*lines, *_later(facts, name), *_clock(facts)]
 
 
 def _checkout(facts: CampaignFacts) -> Iterator[str]:
@@ -77,20 +55,33 @@ def _checkout(facts: CampaignFacts) -> Iterator[str]:
         yield f"git checkout {commit.removesuffix('+')}    # of chess-snn{changed}"
 
 
-def _later(facts: CampaignFacts, name: str) -> Iterator[str]:
-    now, config = campaign_length(facts.folder), facts.folder.config.campaign
-    if (now.iterations, now.hours) != (config.iterations, config.hours):
-        length = f"--hours {now.hours:g}" if now.hours else f"--iterations {now.iterations}"
-        yield f"chess-snn campaign extend {name} {length}"
-        yield f"chess-snn campaign resume {name}"
-    for choice in facts.by_hand:
-        yield (
-            f"chess-snn models promote {name}@{choice.generation} --why {shlex.quote(choice.why)}"
-            f"    # after iteration {choice.num_finished - 1}"
-        )
-    if now.hours:
+def _later(facts: CampaignFacts, name: str) -> list[str]:
+    """Extensions and champions chosen by hand; a fork takes its parent's choices along."""
+    extensions = map(EXTENSIONS.read, numbered_files(facts.folder.extension))
+    events = [
+        *((each.created, _extend(each.length, name)) for each in extensions),
+        *((choice.created, _promote(choice, name)) for choice in facts.by_hand
+          if choice.created >= facts.created),
+    ]
+    return [command for _, command in sorted(events, key=lambda event: event[0])]
+
+
+def _extend(length: Length, name: str) -> str:
+    wanted = f"--hours {length.hours:g}" if length.hours else f"--iterations {length.iterations}"
+    return f"chess-snn campaign extend {name} {wanted}\nchess-snn campaign resume {name}"
+
+
+def _promote(choice: HandPromotion, name: str) -> str:
+    return (
+        f"chess-snn models promote {name}@{choice.generation} --why {shlex.quote(choice.why)}"
+        f"    # after iteration {choice.num_finished - 1}"
+    )
+
+
+def _clock(facts: CampaignFacts) -> Iterator[str]:
+    if facts.length.hours:
         yield (
             "# The clock decided when iterations began, so games differ on a faster or slower "
-            f"machine; this one had run for {facts.receipts[-1].elapsed_s / S_PER_HOUR:.2f} h."
+            f"machine; this one had run for {facts.elapsed_h:.2f} h."
             if facts.receipts else "# The clock decides when iterations begin."
         )

@@ -1,7 +1,7 @@
 """What a campaign cost: time, evaluations, and operations and energy of one evaluation."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -9,20 +9,20 @@ import torch
 
 from chess_snn.campaign.store.collection import games_of_iteration
 from chess_snn.campaign.store.plans import S_PER_HOUR
+from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
-from chess_snn.nets import Network, count_work, expand_planes
-from chess_snn.nets.energy import CONVENTION, FAIR, Estimate, estimate_energy
+from chess_snn.nets import Network, count_work, network_input
+from chess_snn.nets.energy import CONVENTION, FAIR, estimate_energy
 from chess_snn.nets.operations import count_operations
 from chess_snn.report.columns import Columns
 from chess_snn.report.facts import CampaignFacts
-from chess_snn.report.markup import element, paragraph, table, terms
-from chess_snn.types import UInt64Array
+from chess_snn.report.markup import counted, element, paragraph, table, terms
+from chess_snn.types import Json, UInt64Array
 
 _POSITIONS: Final = 128
 """On which the network's work is counted."""
 _CORES: Final = re.compile(r", (\d+) cores$")
 """Ends the machine's name in :func:`chess_snn.sources.provenance`."""
-_UNITS: Final = ((1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
 _COUNTS: Final = {
     "accumulates": "effective accumulates",
     "multiply_accumulates": "effective multiply-accumulates",
@@ -33,18 +33,16 @@ _COUNTS: Final = {
 
 
 def time_html(facts: CampaignFacts) -> str:
-    """Hours by stage, hours of cores, games and evaluations of self-play."""
+    """Hours by stage, hours of cores, games and evaluations of self-play, games of matches."""
     receipts = facts.receipts
     statistics = [receipt.statistics for receipt in receipts]
     seconds = [receipt.seconds for receipt in receipts]
-    positions = sum(played.positions for played in statistics)
     simulations = sum(
         played.positions * facts.folder.config.search.simulations(receipt.plan.progress_first)
         for receipt, played in zip(receipts, statistics, strict=True)
     )
-    elapsed_h = (receipts[-1].elapsed_s if receipts else 0.0) / S_PER_HOUR
     pairs = {
-        "running time": f"{elapsed_h:.2f} h",
+        "running time": f"{facts.elapsed_h:.2f} h",
         "self-play": _hours(sum(each.self_play for each in seconds)),
         "training": _hours(sum(each.training for each in seconds)),
         "evaluation and gating matches": _hours(
@@ -56,21 +54,37 @@ def time_html(facts: CampaignFacts) -> str:
     if found := _CORES.search(str(facts.provenance.get("machine", ""))):
         cores = int(found[1])
         pairs["core-hours"] = (
-            f"{cores * elapsed_h:.2f} at most, {elapsed_h:.2f} h on {cores} "
-            f"core{'' if cores == 1 else 's'}"
+            f"{cores * facts.elapsed_h:.2f} at most, {facts.elapsed_h:.2f} h on "
+            f"{counted(cores, 'core')}"
         )
     pairs |= {
-        "games of self-play": f"{sum(played.games for played in statistics):,}",
-        "positions of self-play": f"{positions:,}",
+        "games of self-play": f"{facts.num_games:,}",
+        "positions of self-play": f"{facts.num_positions:,}",
         "simulations of their search": f"about {simulations:,}, each with at most one evaluation "
                                        "of the network",
-        "evaluation games": f"{sum(_num_games(receipt.matches) for receipt in receipts):,}",
+        "games of matches": _match_games(facts),
     }
     return terms({name: element("span", text) for name, text in pairs.items()}, "facts")
 
 
-def _num_games(matches: Sequence[dict[str, object]]) -> int:
-    return sum(int(str(match.get("num_games", 0))) for match in matches)
+def _match_games(facts: CampaignFacts) -> str:
+    """Games by what their match was for."""
+    evaluation = sum(_num_games(match) for receipt in facts.receipts for match in receipt.matches)
+    ladder = sum(
+        receipt.ladder_test["num_games"] for receipt in facts.receipts if receipt.ladder_test
+    )
+    gating = sum(receipt.promotion.games for receipt in facts.receipts if receipt.promotion)
+    final = sum(map(_num_games, facts.finals))
+    return (
+        f"{evaluation:,} of evaluation, {ladder:,} of ladder tests, {gating:,} of gating matches, "
+        f"{final:,} at the end"
+    )
+
+
+def _num_games(match: Json) -> int:
+    """From figures that every summary has; those of earlier versions have no void game."""
+    counted_games = sum(int(match[outcome]) for outcome in ("wins", "draws", "losses", "capped"))
+    return counted_games + int(match.get("voided", 0))
 
 
 def _hours(seconds: float) -> str:
@@ -94,8 +108,7 @@ def sample_states(facts: CampaignFacts) -> UInt64Array | None:
 
 def planes_of(facts: CampaignFacts, states: UInt64Array) -> torch.Tensor:
     """float32[N, P, H, W]: what the network sees of ``states`` uint64[N, W]."""
-    words = torch.from_numpy(facts.game.planes(states).view(np.int64))
-    return expand_planes(words, facts.game.spec.board_shape, torch.float32)
+    return network_input(facts.game.planes(states), facts.game.spec.board_shape)
 
 
 def work_html(facts: CampaignFacts, network: Network, states: UInt64Array) -> Iterator[str]:
@@ -114,8 +127,8 @@ def work_html(facts: CampaignFacts, network: Network, states: UInt64Array) -> It
     yield table("Operations of one evaluation", rows, counted)
     columns: Columns = {
         "executed as": lambda estimate: estimate.name,
-        CONVENTION: lambda estimate: _energy(estimate, "convention"),
-        FAIR: lambda estimate: _energy(estimate, "fair"),
+        CONVENTION: lambda estimate: joules_text(sum(estimate.convention.values())),
+        FAIR: lambda estimate: joules_text(sum(estimate.fair.values())),
     }
     yield table("Energy of one evaluation, by two models", estimate_energy(spec, config, work),
                 columns)
@@ -123,9 +136,3 @@ def work_html(facts: CampaignFacts, network: Network, states: UInt64Array) -> It
         "Both columns are models: no energy was measured. They differ in what they price, and one "
         "alone would mislead; docs/spikes.md and decision 35 have their terms and sources.", "note",
     )
-
-
-def _energy(estimate: Estimate, model: str) -> str:
-    picojoules = sum(getattr(estimate, model).values())
-    factor, unit = next((each for each in _UNITS if picojoules >= each[0]), _UNITS[-1])
-    return f"{picojoules / factor:.3g} {unit}"

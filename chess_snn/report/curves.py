@@ -26,6 +26,8 @@ _MOST_DOTS: Final = 30
 """A curve of more points is a line alone."""
 _CAP: Final = 3.0
 """Half the width of an interval's ends."""
+_COLOURS: Final = 6
+"""Of the style sheet, ``s0`` and so on; further curves have them again, in dots."""
 _SHARES: Final = "%"
 _SI: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -103,7 +105,7 @@ def chart_html(chart: Chart) -> str:
     )
     legend = "".join(
         tag("span", f'<svg class="key" viewBox="0 0 18 8" aria-hidden="true"><line class="curve '
-            f's{index}" x1="0" x2="18" y1="4" y2="4"/></svg>{escape(series.name)}')
+            f'{_style(index)}" x1="0" x2="18" y1="4" y2="4"/></svg>{escape(series.name)}')
         for index, series in drawn if len(drawn) > 1 or series.name
     )
     if chart.marks:
@@ -174,7 +176,13 @@ def _level(value: float, chart: Chart) -> str:
     return f"{value:.4g}"
 
 
+def _style(index: int) -> str:
+    """Classes of a curve and all that belongs to it."""
+    return f"s{index % _COLOURS}" + (" again" if index >= _COLOURS else "")
+
+
 def _curve(index: int, series: Series, scale: _Scale) -> Iterator[str]:
+    style = _style(index)
     for point in series.points:
         if point.low is None and point.high is None:
             continue
@@ -182,15 +190,15 @@ def _curve(index: int, series: Series, scale: _Scale) -> Iterator[str]:
         low = scale.y(scale.low if point.low is None else point.low)
         high = scale.y(scale.high if point.high is None else point.high)
         yield (
-            f'<path class="interval s{index}" d="M{x - _CAP:.1f} {low:.1f}H{x + _CAP:.1f}M{x:.1f} '
+            f'<path class="interval {style}" d="M{x - _CAP:.1f} {low:.1f}H{x + _CAP:.1f}M{x:.1f} '
             f'{low:.1f}V{high:.1f}M{x - _CAP:.1f} {high:.1f}H{x + _CAP:.1f}"/>'
         )
     path = " ".join(f"{scale.x(point.x):.1f},{scale.y(point.y):.1f}" for point in series.points)
-    yield f'<polyline class="curve s{index}" points="{path}"/>'
+    yield f'<polyline class="curve {style}" points="{path}"/>'
     if len(series.points) <= _MOST_DOTS:
         for point in series.points:
             yield (
-                f'<circle class="dot s{index}" cx="{scale.x(point.x):.1f}" '
+                f'<circle class="dot {style}" cx="{scale.x(point.x):.1f}" '
                 f'cy="{scale.y(point.y):.1f}" r="3"/>'
             )
 
@@ -200,7 +208,7 @@ def _texts(chart: Chart) -> Iterator[tuple[float, str]]:
     by_number: dict[float, list[str]] = {}
     for series in chart.series:
         for point in series.points:
-            value = _value(point.y, chart.form)
+            value = format(point.y, chart.form)
             if point.low is not None or point.high is not None:
                 value += f" ({_end(point.low, chart.form)} to {_end(point.high, chart.form)})"
             name = f"{series.name} " if series.name else ""
@@ -210,8 +218,4 @@ def _texts(chart: Chart) -> Iterator[tuple[float, str]]:
 
 
 def _end(value: float | None, form: str) -> str:
-    return "unknown" if value is None else _value(value, form)
-
-
-def _value(value: float, form: str) -> str:
-    return format(value, form)
+    return "unknown" if value is None else format(value, form)

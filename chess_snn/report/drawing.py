@@ -83,11 +83,11 @@ def interval(
     yield f"{dot}><title>{escape(title)}</title></circle>" if title else f"{dot}/>"
 
 
-def picture(width: int, height: int, parts: Iterable[str]) -> str:
+def picture(width: int, height: int, parts: Iterable[str], font_size: int = 12) -> str:
     """The text of a file with ``parts``, in pixels."""
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" '
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="{font_size}" '
         f'fill="{INK}">',
         f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>",
     ]) + "\n"

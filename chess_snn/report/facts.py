@@ -4,10 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chess_snn.campaign.configuration.loading import read_toml
+from chess_snn.campaign.configuration.loading import (
+    config_values,
+    flat_values,
+    load_config,
+    preset_names,
+    read_toml,
+)
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.plans import Length, campaign_length
+from chess_snn.campaign.store.plans import S_PER_HOUR, Length, campaign_length
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import (
     HandPromotion,
@@ -25,11 +32,22 @@ from chess_snn.types import Json
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """A preset and the settings that make a campaign of it."""
+
+    preset: str
+    """That with the fewest settings to change."""
+    changes: dict[str, Any]
+    """Values of these, by dotted names."""
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignFacts:
     """A campaign as it is in its folder now."""
 
     folder: CampaignFolder
     game: Game
+    recipe: Recipe
     created: str
     """ISO 8601, UTC; empty if the folder does not say it."""
     length: Length
@@ -54,6 +72,21 @@ class CampaignFacts:
         return self.game.spec.num_players == 1
 
     @property
+    def elapsed_h(self) -> float:
+        """Hours that it had run when the newest iteration ended."""
+        return self.receipts[-1].elapsed_s / S_PER_HOUR if self.receipts else 0.0
+
+    @property
+    def num_games(self) -> int:
+        """Games of self-play."""
+        return sum(receipt.statistics.games for receipt in self.receipts)
+
+    @property
+    def num_positions(self) -> int:
+        """Positions of self-play."""
+        return sum(receipt.statistics.positions for receipt in self.receipts)
+
+    @property
     def champion_ratings(self) -> list[Rating]:
         """Of the champion, one for each search budget that it was measured with."""
         if self.rated is None or self.champion is None:
@@ -75,6 +108,7 @@ def gather(folder: CampaignFolder) -> CampaignFacts:
     return CampaignFacts(
         folder=folder,
         game=get_game(folder.config.campaign.game),
+        recipe=_recipe_of(folder.config),
         created=_created(folder),
         length=campaign_length(folder),
         is_finished=is_finished(folder),
@@ -86,6 +120,17 @@ def gather(folder: CampaignFolder) -> CampaignFacts:
         by_hand=read_hand_promotions(folder),
         provenance=trained_by(folder, len(receipts)) if is_committed(newest) else {},
     )
+
+
+def _recipe_of(config: CampaignConfig) -> Recipe:
+    """The shortest way to ``config``; the campaign may have been started in another way."""
+    wanted = flat_values(config_values(config))
+    recipes = []
+    for preset in preset_names():
+        values = flat_values(config_values(load_config(preset)))
+        changes = {name: wanted[name] for name in wanted if values[name] != wanted[name]}
+        recipes.append(Recipe(preset, changes))
+    return min(recipes, key=lambda recipe: len(recipe.changes))
 
 
 def _created(folder: CampaignFolder) -> str:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.campaign.viewing.lines import elo_interval, points_interval
 from chess_snn.nets.operations import count_operations
 from chess_snn.report.columns import RATING_COLUMNS
-from chess_snn.report.commands import recipe_of
 from chess_snn.report.facts import CampaignFacts
-from chess_snn.report.markup import element, paragraph, tag, terms
+from chess_snn.report.markup import counted, element, paragraph, tag, terms
 
 _NEURONS: Final = {"lif": "leaky neurons", "ilif": "integer neurons", "relu": "ReLU, no spikes"}
 _WORDS: Final = {
@@ -55,43 +53,38 @@ def headline_html(facts: CampaignFacts, notices: Sequence[str]) -> Iterator[str]
 
 
 def _summary(facts: CampaignFacts) -> str:
-    done = len(facts.receipts)
     state = "finished" if facts.is_finished else "not finished"
     began = f", begun {facts.created[:10]}" if facts.created else ""
     origin = f". It {facts.folder.origin.describe()}" if facts.folder.origin else ""
     return (
-        f"A spiking network learns {facts.folder.config.campaign.game} by self-play: {done} "
-        f"iteration{'' if done == 1 else 's'} of a campaign of {facts.length}, {state}{began}"
-        f"{origin}."
+        f"A spiking network learns {facts.folder.config.campaign.game} by self-play: "
+        f"{counted(len(facts.receipts), 'iteration')} of a campaign of {facts.length}, "
+        f"{state}{began}{origin}."
     )
 
 
 def _figures(facts: CampaignFacts) -> dict[str, str]:
-    statistics = [receipt.statistics for receipt in facts.receipts]
-    elapsed_h = facts.receipts[-1].elapsed_s / S_PER_HOUR if facts.receipts else 0.0
     return {
         "generations": str(len(facts.receipts)),
-        "games": f"{sum(played.games for played in statistics):,}",
-        "positions": f"{sum(played.positions for played in statistics):,}",
-        "hours": f"{elapsed_h:.2f}",
+        "games": f"{facts.num_games:,}",
+        "positions": f"{facts.num_positions:,}",
+        "hours": f"{facts.elapsed_h:.2f}",
         "champion": "none yet" if facts.champion is None else f"gen {facts.champion}",
     }
 
 
 def _details(facts: CampaignFacts) -> dict[str, str]:
     config = facts.folder.config
-    net, recipe = config.net.network(), recipe_of(config)
-    changes = len(recipe.changes)
+    net, changes = config.net.network(), len(facts.recipe.changes)
     details = {
         "game": config.campaign.game,
-        "preset": f"{recipe.preset}, " + (
-            "unchanged" if not changes else
-            f"with {changes} setting{'' if changes == 1 else 's'} changed"
+        "preset": f"{facts.recipe.preset}, " + (
+            f"with {counted(changes, 'setting')} changed" if changes else "unchanged"
         ),
         "seed": str(config.campaign.seed),
         "network": (
             f"{net.size}: {net.blocks} blocks of {net.channels} channels, "
-            f"{_NEURONS[net.activation]}, {net.ticks} tick{'' if net.ticks == 1 else 's'}, "
+            f"{_NEURONS[net.activation]}, {counted(net.ticks, 'tick')}, "
             f"{count_operations(facts.game.spec, net).parameters:,} parameters in play "
             f"({config.net.precision})"
         ),

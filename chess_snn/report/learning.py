@@ -1,6 +1,6 @@
 """Which curves a report has, and the tables of its iterations, decisions and ratings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -30,79 +30,83 @@ _MOST_MARKS: Final = 12
 
 def curves_html(facts: CampaignFacts) -> str:
     """All charts that have a value."""
-    drawn = [chart_html(chart) for chart in _charts(facts)]
-    return tag("div", "\n".join(filter(None, drawn)), class_="charts")
+    charts = [*_strength_charts(facts), *_learning_charts(facts)]
+    return tag("div", "\n".join(filter(None, map(chart_html, charts))), class_="charts")
 
 
-def _charts(facts: CampaignFacts) -> list[Chart]:
-    rows, spec = facts.rows, facts.game.spec
+def _series(
+    facts: CampaignFacts, name: str, column: str, over: str = "iteration"
+) -> Series:
+    """The column, with the interval that may stand beside it."""
+    return Series(name, [
+        Point(row[over], row[column], row.get(f"{column}_low"), row.get(f"{column}_high"))
+        for row in facts.rows if row.get(column) is not None
+    ])
 
-    def series(name: str, column: str, over: str = "iteration") -> Series:
-        """The column, with the interval that may stand beside it."""
-        return Series(name, [
-            Point(row[over], row[column], row.get(f"{column}_low"), row.get(f"{column}_high"))
-            for row in rows if row.get(column) is not None
-        ])
 
-    def strength(name: str, column: str) -> Series:
-        return series(name, column, "generation")
-
+def _strength_charts(facts: CampaignFacts) -> Iterator[Chart]:
+    """What the evaluation of each generation found."""
     champions = [receipt.champion for receipt in facts.receipts if receipt.promoted]
-    by_generation = partial(
+    chart = partial(
         Chart, over="generation", mark_name="became champion",
         marks=champions if len(champions) <= _MOST_MARKS else (),
     )
-    reached = [f"reached_{milestone}" for milestone in spec.milestones]
-    charts = [
-        by_generation("Points", "mean of the evaluation, 95 % interval", [
-            strength("", "points"),
-        ], form=",.0f"),
-        by_generation(f"Share of games that reached a {spec.milestone_name}", "in the evaluation", [
-            strength(name.removeprefix("reached_"), name) for name in reached
-        ], form=".0%"),
-    ] if facts.is_solo else []
-    charts += [
-        by_generation("Elo", "points above the random mover, 95 % interval", [
-            strength("by its own games", "elo"), strength("on the ladder", "ladder_elo"),
-        ], form=".0f"),
-        by_generation("Score by opponent", "0 is all lost, 1 all won; 95 % interval", [
-            strength(opponent, score_column(opponent)) for opponent in opponents_of(
-                facts.folder.config)
-        ]),
-        Chart("Policy loss", "nats; less is better", [
-            series("in training", "policy_loss"),
-            series("games held out", "holdout_policy_loss_after"),
-        ]),
-        Chart("Value loss", "nats; less is better", [
-            series("in training", "value_loss"),
-            series("held out, its targets", "holdout_value_target_loss_after"),
-            series("held out, final results", "holdout_value_loss_after"),
-        ]),
-        *([Chart("Points in self-play", "mean of games from the start", [
+    series = partial(_series, facts, over="generation")
+    if facts.is_solo:
+        yield chart("Points", "mean of the evaluation, 95 % interval", [
+            series("", "points"),
+        ], form=",.0f")
+        spec = facts.game.spec
+        yield chart(f"Share of games that reached a {spec.milestone_name}", "in the evaluation", [
+            series(str(milestone), f"reached_{milestone}") for milestone in spec.milestones
+        ], form=".0%")
+    yield chart("Elo", "points above the random mover, 95 % interval", [
+        series("by its own games", "elo"), series("on the ladder", "ladder_elo"),
+    ], form=".0f")
+    yield chart("Score by opponent", "0 is all lost, 1 all won; 95 % interval", [
+        series(opponent, score_column(opponent))
+        for opponent in opponents_of(facts.folder.config)
+    ])
+    if not facts.is_solo:
+        yield chart("Simple won endings that it wins", "share", [
+            series("", "conversion_rate"),
+        ], form=".0%")
+
+
+def _learning_charts(facts: CampaignFacts) -> Iterator[Chart]:
+    """Losses, self-play and spikes by iteration."""
+    series = partial(_series, facts)
+    yield Chart("Policy loss", "nats; less is better", [
+        series("in training", "policy_loss"),
+        series("games held out", "holdout_policy_loss_after"),
+    ])
+    yield Chart("Value loss", "nats; less is better", [
+        series("in training", "value_loss"),
+        series("held out, its targets", "holdout_value_target_loss_after"),
+        series("held out, final results", "holdout_value_loss_after"),
+    ])
+    if facts.is_solo:
+        yield Chart("Points in self-play", "mean of games from the start", [
             series("", "self_play_points"),
-        ], form=",.0f")] if facts.is_solo else [
-            Chart("Self-play results", "share of the games", [
-                Series("decisive", [
-                    Point(row["iteration"], row["white_rate"] + row["black_rate"]) for row in rows
-                ]),
-                series("drawn or truncated", "draw_rate"),
-                series("truncated", "truncated_rate"),
-            ], form=".0%"),
-            by_generation("Simple won endings that it wins", "share", [
-                strength("", "conversion_rate"),
-            ], form=".0%"),
-        ]),
-        Chart("Length of games", "plies, mean", [series("", "plies_mean")], form=".1f"),
-        Chart("Policy entropy", "share of a uniform policy's", [
-            series("", "entropy_ratio"),
-        ], form=".0%"),
-        Chart("Spike rate", "share of neurons and ticks that spike", _spikes(facts.receipts),
-              form=".1%"),
-        Chart("Throughput", "positions of self-play a second", [
-            series("", "positions_per_s"),
-        ], form=",.0f"),
-    ]
-    return charts
+        ], form=",.0f")
+    else:
+        yield Chart("Self-play results", "share of the games", [
+            Series("decisive", [
+                Point(row["iteration"], row["white_rate"] + row["black_rate"])
+                for row in facts.rows
+            ]),
+            series("drawn or truncated", "draw_rate"),
+            series("truncated", "truncated_rate"),
+        ], form=".0%")
+    yield Chart("Length of games", "plies, mean", [series("", "plies_mean")], form=".1f")
+    yield Chart("Policy entropy", "share of a uniform policy's", [
+        series("", "entropy_ratio"),
+    ], form=".0%")
+    yield Chart("Spike rate", "share of neurons and ticks that spike", _spikes(facts.receipts),
+                form=".1%")
+    yield Chart("Throughput", "positions of self-play a second", [
+        series("", "positions_per_s"),
+    ], form=",.0f")
 
 
 def _spikes(receipts: Sequence[Receipt]) -> list[Series]:
@@ -110,7 +114,10 @@ def _spikes(receipts: Sequence[Receipt]) -> list[Series]:
     history = [(receipt.iteration, receipt.training.metrics) for receipt in receipts]
     prefix = f"{_SPIKE_RATE}/"
     newest = history[-1][1] if history else {}
-    layers = {name: rate for name, rate in newest.items() if name.startswith(prefix)}
+    layers = {
+        name: rate for name, rate in newest.items()
+        if name.startswith(prefix) and "/" not in name.removeprefix(prefix)  # that is a tick
+    }
     chosen = {"all layers": _SPIKE_RATE}
     if layers:
         for word, name in (("most", max(layers, key=layers.__getitem__)),

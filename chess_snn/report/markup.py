@@ -11,6 +11,11 @@ from chess_snn.report.columns import Columns
 _BRACKETS: Final = re.compile(r"\([^()]*\)")
 
 
+def counted(count: int, unit: str) -> str:
+    """``1 tick``, ``2 ticks``."""
+    return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
 def element(name: str, text: str, **attributes: str) -> str:
     """An element with ``text`` in it, which is escaped; ``class_`` is the attribute ``class``."""
     return tag(name, escape(text), **attributes)

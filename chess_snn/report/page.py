@@ -181,7 +181,7 @@ def _game_html(game: ShownGame) -> str:
     board = tag("div", (
         tag("div", "", class_="place") + tag("p", buttons + slider, class_="steps")
         + element("p", "", class_="told", aria_live="polite")
-    ), class_="shown")
+    ))
     pgn = ""
     if game.pgn:
         _, _, moves = game.pgn.partition("\n\n")

@@ -17,18 +17,18 @@ Dimensions: R rows, X columns, T ticks, C channels, H and W board, F features.
 
 import math
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 
 import numpy as np
 
 from chess_snn.nets import LayerActivity
+from chess_snn.report.drawing import TITLE, picture, text
 from chess_snn.types import BoolArray, Float32Array, UInt8Array
 
 MOST_CHANNELS: Final = 64
 """Rows of a raster; further channels are left out of it, but not of board, curve and rate."""
 
-_INK, _GROUND, _CURVE, _THRESHOLD = "#333", "#f4f2ec", "#d9b27c", "#b4432e"
+_GROUND, _CURVE, _THRESHOLD = "#f4f2ec", "#d9b27c", "#b4432e"
 _LIGHTEST, _DARKEST = (163, 196, 231), (18, 52, 98)
 """Red, green and blue of a single spike and of `levels` spikes."""
 _WIDTH: Final = 128
@@ -39,6 +39,7 @@ _BOARD: Final = 48
 _SHADES: Final = 6
 """Of a board's squares."""
 _GAP, _MARGIN, _HEAD, _LABEL = 8, 20, 66, 18
+_FONT_SIZE: Final = 11
 _PAGE_WIDTH: Final = 1000
 _BIN_WIDTH: Final = 2
 _LOWEST_MEMBRANE: Final = -2.0
@@ -76,21 +77,17 @@ def raster_svg(activity: dict[str, LayerActivity], *, levels: int, title: str) -
         top += max(_height(layer) for _, layer in row) + _LABEL + 2 * _GAP
     width = max(_PAGE_WIDTH, panel_width + 2 * _MARGIN)
     head = [
-        _text(_MARGIN, 22, title, 'font-size="15" font-weight="bold"'),
-        *(_text(_MARGIN, 40 + 15 * k, line) for k, line in enumerate(_LEGEND)),
+        text(_MARGIN, 22, title, "start", TITLE),
+        *(text(_MARGIN, 40 + 15 * k, line, "start") for k, line in enumerate(_LEGEND)),
         *_swatches(width, levels),
     ]
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" '
-        f'height="{top}" font-family="sans-serif" font-size="11" fill="{_INK}">',
-        f'<rect width="{width}" height="{top}" fill="white"/>', *head, *parts, "</svg>",
-    ]) + "\n"
+    return picture(width, top, [*head, *parts], _FONT_SIZE)
 
 
 def _panel(name: str, layer: LayerActivity, levels: int) -> str:
     spikes_TX = layer.spikes_TX
     rate = spikes_TX.mean() / levels
-    parts = [_text(0, 11, f"{name}  {rate:.1%}")]
+    parts = [text(0, 11, f"{name}  {rate:.1%}", "start")]
     bins = _histograms(layer.membranes_TX, levels)
     most = max(1, bins[:, 1:-1].max())
     for tick, spikes_X in enumerate(spikes_TX):
@@ -102,7 +99,7 @@ def _panel(name: str, layer: LayerActivity, levels: int) -> str:
             tile += _at(0, below, _board(spikes_X))
         tile += _at(_BOARD + _GAP, below, _curve(bins[tick] / most, levels))
         if len(spikes_TX) > 1:
-            tile += _text(0, below + _BOARD + 12, f"tick {tick + 1}")
+            tile += text(0, below + _BOARD + 12, f"tick {tick + 1}", "start")
         parts.append(_at(tick * (_WIDTH + _GAP), _LABEL, tile))
     return "".join(parts)
 
@@ -206,11 +203,11 @@ def _swatches(width: int, levels: int) -> Iterator[str]:
         return
     shown = range(1, levels + 1, math.ceil(levels / _MOST_SWATCHES))
     left = width - _MARGIN - 26 * len(shown)
-    yield _text(left - 6, 22, "spikes", 'text-anchor="end"')
+    yield text(left - 6, 22, "spikes", "end")
     for place, level in enumerate(shown):
         x = left + 26 * place
         yield f'<rect x="{x}" y="13" width="10" height="10" fill="{_colour(level / levels)}"/>'
-        yield _text(x + 12, 22, str(level))
+        yield text(x + 12, 22, str(level), "start")
 
 
 def _colour(share: float) -> str:
@@ -224,7 +221,3 @@ def _colour(share: float) -> str:
 
 def _at(x: float, y: float, part: str) -> str:
     return f'<g transform="translate({x:g} {y:g})">{part}</g>'
-
-
-def _text(x: float, y: float, text: str, more: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" {more}>{escape(text)}</text>'

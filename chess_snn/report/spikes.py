@@ -9,7 +9,7 @@ from chess_snn.nets import LayerActivity, Network, record_activity
 from chess_snn.report.costs import planes_of
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.games import ShownGame
-from chess_snn.report.markup import element, paragraph, scrolling, tag
+from chess_snn.report.markup import counted, element, paragraph, scrolling, tag
 from chess_snn.report.rasters import raster_svg
 from chess_snn.types import UInt64Array
 
@@ -26,8 +26,8 @@ def spikes_html(
         return
     yield paragraph(
         f"The champion, generation {facts.champion}, evaluates each position once, in "
-        f"{_counted(network.config.ticks, 'tick')}; a neuron may spike "
-        f"{_counted(network.config.most_spikes, 'time')} in a tick.", "note",
+        f"{counted(network.config.ticks, 'tick')}; a neuron may spike "
+        f"{counted(network.config.most_spikes, 'time')} in a tick.", "note",
     )
     positions = _positions(facts, games)
     states = np.stack([state for _, state in positions])
@@ -41,10 +41,6 @@ def spikes_html(
             scrolling(title, svg, "raster")
             + element("figcaption", f"{title}: {facts.game.format_state(state)}.{more}")
         ))
-
-
-def _counted(count: int, unit: str) -> str:
-    return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 def _shown(activity: dict[str, LayerActivity], ticks: int) -> dict[str, LayerActivity]:

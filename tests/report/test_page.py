@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,11 @@ from stored_files import ARCHIVES, copy_campaign, networks_of_the_oldest, unpack
 from typer.testing import CliRunner
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.strength.champions import promote_by_hand
+from chess_snn.campaign.forking import fork_campaign, fork_config
+from chess_snn.campaign.store import plans
+from chess_snn.campaign.store.plans import Length
+from chess_snn.campaign.strength import champions
+from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.match_games import match_files, read_match
 from chess_snn.campaign.strength.matches import is_gating_match
 from chess_snn.campaign.strength.ratings import rate_campaign
@@ -80,6 +85,32 @@ def test_curves_have_the_figures_of_results(chess_campaign, page):
         assert f"in training {row['policy_loss']:.3f}" in text
 
 
+def chart_of(page, title):
+    (chart,) = [
+        svg for svg in page.all("svg")
+        if (svg.attributes.get("aria-label") or "").startswith(f"{title}. ")
+    ]
+    return chart
+
+
+def test_every_curve_of_a_chart_looks_different(campaign_2048):
+    page = read_page(report_html(campaign_2048))
+    curves = chart_of(page, "Share of games that reached a largest tile").all("polyline")
+    classes = [curve.attributes["class"] for curve in curves]
+    assert len(set(classes)) == len(classes) == len(get_game("2048").spec.milestones)
+    styles = page.all("style")[0].text
+    assert all(f".{name} {{" in styles for each in classes for name in each.split())
+
+
+def test_a_tick_is_not_shown_as_a_layer(tmp_path):
+    folder = made.play_campaign(tmp_path / "campaign", "net.ticks=2", "campaign.iterations=1")
+    names = [name for name in gather(folder).receipts[0].metrics() if "spike_rate/" in name]
+    assert any(name.endswith("/tick_2") for name in names)
+    chart = chart_of(read_page(report_html(folder)), "Spike rate")
+    assert len(chart.all("polyline")) == 3
+    assert "tick_" not in chart.attributes["data-points"]
+
+
 @pytest.mark.parametrize("name", ["chess_campaign", "campaign_2048"])
 def test_no_other_file_and_no_network_is_asked_for(name, request):
     text = report_html(request.getfixturevalue(name))
@@ -130,7 +161,11 @@ def test_games_can_be_stepped_through(page):
         assert fen is None or viewer["positions"][0] == fen[1]
         assert len(viewer["positions"]) == len(viewer["moves"]) + 1
         assert int(re.search(r'\[PlyCount "(\d+)"\]', pgn)[1]) == len(viewer["moves"])
-        assert pgn.split()[-1] in RESULT_TEXTS.values()
+        *words, result = pgn.partition("\n\n")[2].split()
+        assert result in RESULT_TEXTS.values()
+        assert [name.split()[1] for name, _ in viewer["moves"]] == [
+            word for word in words if not word.endswith(".")
+        ]
         assert f"in {len(viewer['moves'])} plies" in game.all("h4")[0].text
 
 
@@ -239,7 +274,51 @@ def test_the_commands_give_the_same_settings(chess_campaign):
     assert load_config(preset, settings=settings) == chess_campaign.config
 
 
-def test_a_long_campaign_stays_below_two_megabytes(tmp_path):
+def test_the_commands_stand_in_the_order_they_were_given_in(tmp_path, monkeypatch):
+    folder = made.make_campaign(tmp_path / "a campaign")
+    for iteration in range(4):
+        made.finish_without_games(folder, iteration, champion=iteration + 1)
+
+    def at(time):
+        for module in (plans, champions):
+            monkeypatch.setattr(module, "utc_now", lambda: f"2999-01-01T{time}+00:00")
+
+    at("12:00:00")
+    promote_by_hand(folder, 2, "A", "it's better")
+    at("13:00:00")
+    plans.write_extension(folder, Length(5), 1.0)
+    made.finish_without_games(folder, 4, champion=5)
+    at("14:00:00")
+    promote_by_hand(folder, 3, "A", "the best")
+    at("15:00:00")
+    plans.write_extension(folder, Length(6), 1.0)
+    start, *later = (shlex.split(line, comments=True) for line in repeat_commands(gather(folder)))
+    assert start[:3] == ["chess-snn", "campaign", "start"]
+    name = "campaigns/a campaign"
+    resume = f"chess-snn campaign resume {name}"
+    assert [" ".join(words) for words in later] == [
+        f"chess-snn models promote {name}@2 --why it's better",
+        f"chess-snn campaign extend {name} --iterations 5 {resume}",
+        f"chess-snn models promote {name}@3 --why the best",
+        f"chess-snn campaign extend {name} --iterations 6 {resume}",
+    ]
+
+
+def test_the_commands_of_a_fork_leave_out_what_it_has_from_its_parent(chess_campaign, tmp_path):
+    parent = CampaignFolder.open(shutil.copytree(chess_campaign.path, tmp_path / "parent"))
+    promote_by_hand(parent, 3 - gather(parent).champion, "A", "of the parent")
+    choice = read_hand_promotions(parent)[0]
+    at = choice.num_finished
+    config = fork_config(parent, at, ["campaign.iterations=3"])
+    fork = fork_campaign(parent, tmp_path / "fork", at, config)
+    facts = replace(gather(fork), created="2999-01-01T00:00:00+00:00")  # a second is too short
+    assert facts.by_hand == [choice]
+    commands = [line for line in repeat_commands(facts) if line.startswith("chess-snn ")]
+    assert commands == [f"chess-snn campaign fork campaigns/parent --at {at} --dir campaigns/fork"]
+
+
+def test_a_long_campaign_stays_below_two_megabytes(chess_campaign, tmp_path):
+    assert len(report_html(chess_campaign).encode()) < 2_000_000
     folder = made.make_campaign(tmp_path / "campaign", "campaign.iterations=100")
     for iteration in range(100):
         made.finish_without_games(folder, iteration, champion=iteration + 1)

@@ -5,14 +5,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import torch
 
 from chess_snn.games import get_game
 from chess_snn.nets import (
     LayerActivity,
     build_network,
-    expand_planes,
     net_config,
+    network_input,
     record_activity,
 )
 from chess_snn.report.rasters import MOST_CHANNELS, raster_svg
@@ -24,8 +23,9 @@ LARGEST_BYTES = 300_000
 def activity_of(config):
     """Of an untrained network in the starting position."""
     game = get_game("chess")
-    words = game.planes(game.initial_states(np.zeros(1, np.uint64))).view(np.int64)
-    planes = expand_planes(torch.from_numpy(words), game.spec.board_shape, torch.float32)
+    planes = network_input(
+        game.planes(game.initial_states(np.zeros(1, np.uint64))), game.spec.board_shape
+    )
     (activity,) = record_activity(build_network(game.spec, config, 0), planes)
     return activity
 

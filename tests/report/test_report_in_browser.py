@@ -96,6 +96,15 @@ def test_pointer_and_arrow_keys_tell_the_values_of_a_curve(report):
     assert told.inner_text().startswith("iteration 1: ")
 
 
+def test_print_shows_all_of_what_scrolls_on_the_screen(report):
+    report.page.emulate_media(media="print")
+    cut = report.page.evaluate("""[...document.querySelectorAll(".wide, .pgn, .raster")]
+        .filter((each) => each.scrollHeight > each.clientHeight
+                          || getComputedStyle(each).maxHeight !== "none")
+        .map((each) => each.ariaLabel)""")
+    assert cut == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1100, 390])
 def test_axe_finds_nothing_serious(report, scheme, width):

@@ -1,20 +1,22 @@
-"""The games of a collection: as PGN, as figures, and replayed in a game of one player.
+"""Recorded games: as PGN, as figures, position by position, and replayed in a game of one player.
 
-Dimensions: n games, N positions in all.
+Dimensions: n games, R words of a recorded position, W words of a position.
 """
 
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+import chess
 import numpy as np
 
 from chess_snn.campaign.store.collection import OUTCOMES, CollectedGame, GameCollection
 from chess_snn.data import START_KINDS, GameRecords, play_actions, rewards_of, state_rows
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
+from chess_snn.games.chess import to_board
 from chess_snn.pgn.writing import format_game, standard_tags
-from chess_snn.types import Float64Array, Int64Array, Json, UInt64Array
+from chess_snn.types import Float64Array, Int16Array, Int64Array, Json, UInt64Array
 
 _UNKNOWN: Final = "?"
 _MOVES_A_LINE: Final = 10
@@ -117,6 +119,46 @@ def _most_common(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GamePositions:
+    """A recorded game of m moves, position by position."""
+
+    states: UInt64Array
+    """uint64[m + 1, W]: before each move, and at the end; the last chance event is not recorded and
+    not in it."""
+    positions: list[str]
+    """The same in the game's notation (chess: FEN)."""
+    moves: list[str]
+    """m moves in the game's notation (chess: UCI)."""
+    names: list[str]
+    """The moves as people write them: SAN in chess, elsewhere as ``moves``."""
+
+
+def game_positions(game: Game, states: UInt64Array, actions: Int16Array) -> GamePositions:
+    """The positions and moves of a recorded game.
+
+    Args:
+        game: that was played.
+        states: uint64[m, >= R], the position before each move; m is at least 1.
+        actions: int16[m], legal there.
+
+    Raises:
+        IllegalMoveError: an action of a chess game is illegal.
+    """
+    rows = state_rows(game.spec, states)
+    end = play_actions(game, rows[-1:], actions[-1:]).state
+    moves = [
+        game.format_action(state, int(action))
+        for state, action in zip(rows, actions, strict=True)
+    ]
+    names = moves
+    if game.spec.name == "chess":
+        board = to_board(rows[0])
+        names = [board.san_and_push(chess.Move.from_uci(move)) for move in moves]
+    every = np.concatenate([rows, end])
+    return GamePositions(every, [game.format_state(state) for state in every], moves, names)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayedGame:
     """A recorded game after some of its plies."""
@@ -147,28 +189,25 @@ def replay(
     """The game after ``ply`` of its plies, in [0, its number]."""
     records = found.records
     rows = slice(*records.game_offsets[found.index : found.index + 2])
-    states, actions = state_rows(game.spec, records.states[rows]), records.actions[rows]
-    points = game.spec.score_unit * rewards_of(game, states, actions).astype(np.float64)
-    end, num_plies = play_actions(game, states[-1:], actions[-1:]).state, len(actions)
-    spec, shard = game.spec, found.shard
+    actions, spec, shard = records.actions[rows], game.spec, found.shard
+    replayed, num_plies = game_positions(game, records.states[rows], actions), len(actions)
+    rewards = rewards_of(game, replayed.states[:-1], actions)
+    points = spec.score_unit * rewards.astype(np.float64)
     facts = {
         "game": f"{found.number} of {collection.name}, {shard.name}",
         "generation": "?" if shard.generation is None else str(shard.generation),
         "start": START_KINDS[records.start_kinds[found.index]],
         "score": f"{points.sum():,.0f}",
-        spec.milestone_name: f"{int(game.milestones(end)[0]):,}",
+        spec.milestone_name: f"{int(game.milestones(replayed.states[-1:])[0]):,}",
         "moves": f"{num_plies:,}",
         "ended by": collection.ending(records, found.index).replace("_", " "),
     }
     facts.pop("", None)  # of a game without milestones
-    names = [
-        game.format_action(state, int(action))
-        for state, action in zip(states, actions, strict=True)
-    ]
     width = len(str(num_plies))
     moves = [
-        f"{first + 1:>{width}}. {' '.join(names[first : first + _MOVES_A_LINE])}"
+        f"{first + 1:>{width}}. {' '.join(replayed.moves[first : first + _MOVES_A_LINE])}"
         for first in range(0, num_plies, _MOVES_A_LINE)
     ]
-    state = end[0] if ply == num_plies else states[ply]
-    return ReplayedGame(num_plies, state, float(points[:ply].sum()), facts, "\n".join(moves))
+    return ReplayedGame(
+        num_plies, replayed.states[ply], float(points[:ply].sum()), facts, "\n".join(moves)
+    )

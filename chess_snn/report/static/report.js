@@ -30,7 +30,8 @@ function tiles(place, cells) {
   for (const exponent of cells) {
     const tile = document.createElement("span");
     if (exponent) tile.textContent = 2 ** exponent;
-    tile.dataset.shade = exponent ? (exponent > 9 ? "dark" : "light") : "none";
+    else tile.dataset.shade = "none";
+    if (exponent > 9) tile.dataset.shade = "dark";
     tile.style.setProperty("--e", exponent);
     grid.append(tile);
   }
