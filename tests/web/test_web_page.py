@@ -22,7 +22,7 @@ from page_browser import SHIPPED  # noqa: E402
 from chess_snn.campaign import CampaignFolder  # noqa: E402
 from chess_snn.cli.players import find_model  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
-from chess_snn.nets import count_spikes, expand_planes, record_activity  # noqa: E402
+from chess_snn.nets import count_spikes, network_input, record_activity  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -265,8 +265,7 @@ def test_a_clock_runs_and_ends_the_game(opened):
 
 def planes_of(fen: str) -> torch.Tensor:
     game = get_game("chess")
-    words = torch.from_numpy(game.planes(game.parse_state(fen)[None]).view(np.int64))
-    return expand_planes(words, game.spec.board_shape, torch.float32)
+    return network_input(game.planes(game.parse_state(fen)[None]), game.spec.board_shape)
 
 
 LIT_CELLS = """() => [...document.querySelectorAll('#chess-spikes canvas')].map(canvas => {
