@@ -247,6 +247,24 @@ def test_a_game_is_imported_and_stepped_through(opened):
     opened.wait("() => document.getElementById('text-fault').textContent !== ''")
 
 
+def test_an_imported_game_keeps_its_players_and_result_until_a_move_is_made(opened):
+    opened.load('[White "Ann"]\n[Black "?"]\n[Result "1-0"]\n\n1. e4 e5 1-0')
+    opened.wait_for_moves(2)
+    names = opened.page.locator(".player .name")
+    assert sorted(names.all_inner_texts()) == ["Ann", "Black"]
+
+    def tags() -> list[str]:
+        record = chess.pgn.read_game(io.StringIO(opened.exported()[1]))
+        return [record.headers[tag] for tag in ("White", "Black", "Result")]
+
+    assert tags() == ["Ann", "?", "1-0"]
+    opened.drag("g1f3")
+    opened.wait_for_moves(3)
+    assert tags() == ["Ann", "?", "*"]
+    opened.new_game("both")
+    assert names.all_inner_texts() == ["Black", "White"]
+
+
 def test_a_clock_runs_and_ends_the_game(opened):
     opened.page.clock.install()
     opened.page.click("#new-game")
