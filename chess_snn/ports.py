@@ -1,11 +1,20 @@
-"""TCP ports of this machine: a free one, and whether a server can listen on a given one."""
+"""Where servers of this machine listen: loopback, a free TCP port, one that can be taken."""
 
+import ipaddress
 import socket
 from typing import Final
 
 from chess_snn.errors import UsageError
 
 LOOPBACK: Final = "127.0.0.1"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is this machine, and cannot be reached from another."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def free_port() -> int:

@@ -14,35 +14,25 @@ Light to import: only the supervisor needs Prefect.
 import os
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
 import psutil
 
 from chess_snn import processes
-from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.config import check_range
+from chess_snn.credentials import Credentials, check_host
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError
-from chess_snn.ports import check_port
+from chess_snn.ports import check_port, is_loopback
 from chess_snn.types import LogFn
 from flows.server_processes import HOST, claim_record, has_ended, is_claimed, read_record
-
-CREDENTIALS_VARIABLE: Final = "CHESS_SNN_CREDENTIALS"
-"""Environment variable with ``user:password``; an option would show in the list of processes."""
-
-CREDENTIALS_FILE_VARIABLE: Final = "CHESS_SNN_CREDENTIALS_FILE"
-"""Environment variable with the path of a file that holds the same, for its owner alone."""
-
-SHORTEST_PASSWORD: Final = 12
-"""Characters; MLflow takes no shorter one."""
 
 RECORD_FILE: Final = "services.json"
 LOG_FILE: Final = "up.log"
@@ -57,77 +47,6 @@ OWNER_ONLY: Final = 0o700
 """Mode of the folder: databases and logs show what was run, and hold hashes of passwords."""
 
 _POLL_S: Final = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """The one user of both servers."""
-
-    user: str
-    password: str = field(repr=False)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """The credentials in ``user:password``.
-
-        Raises:
-            ConfigError: it is something else, or the password is too short; does not repeat them.
-        """
-        user, colon, password = text.partition(":")
-        if not (user and colon) or len(password) < SHORTEST_PASSWORD:
-            raise ConfigError(
-                f"{CREDENTIALS_VARIABLE} must be user:password, with at least {SHORTEST_PASSWORD} "
-                "characters in the password"
-            )
-        return cls(user, password)
-
-    @property
-    def text(self) -> str:
-        """``user:password``."""
-        return f"{self.user}:{self.password}"
-
-
-def read_credentials() -> Credentials | None:
-    """The credentials in the environment, or in the file that it names, if it has any.
-
-    Raises:
-        ConfigError: they are malformed, or others can read the file.
-    """
-    text, file = os.environ.get(CREDENTIALS_VARIABLE), os.environ.get(CREDENTIALS_FILE_VARIABLE)
-    if text and file:
-        raise ConfigError(
-            f"{CREDENTIALS_VARIABLE} and {CREDENTIALS_FILE_VARIABLE} are both set; unset one"
-        )
-    if file:
-        text = _read_secret(Path(file))
-    return Credentials.parse(text) if text else None
-
-
-def _read_secret(path: Path) -> str:
-    """The first line of a regular file of this user, of mode 0600 or less.
-
-    Raises:
-        ConfigError: it cannot be read, or others may read or change it; shows no content.
-    """
-    named = f"{path}, which {CREDENTIALS_FILE_VARIABLE} names,"
-    try:
-        # The open file is checked and read, even if the path changes meanwhile.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
-            facts = os.fstat(file.fileno())
-            mode = stat.S_IMODE(facts.st_mode)
-            if (
-                not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid()
-                or mode & (stat.S_IRWXG | stat.S_IRWXO)
-            ):
-                raise ConfigError(
-                    f"{named} must be a regular file of your own that others cannot read, has "
-                    f"owner {facts.st_uid} and mode {mode:04o}; run chmod 600 {path}, and choose "
-                    "another password if others could read it"
-                )
-            return file.readline().strip()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it must be UTF-8 text, user:password"
-        raise ConfigError(f"{named} cannot be read: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +71,10 @@ class ServiceSettings:
                 f"--prefect-port and --mlflow-port are both {self.mlflow_port}; give each its own"
             )
         check_range("--runs", self.runs, ge=1, le=64)
-        if self.host == "0.0.0.0" or ":" in self.host:  # noqa: S104 - refused
-            raise ConfigError(
-                f"--host must be one IPv4 address or name of this machine, got {self.host!r}"
-            )
-        if not self.is_loopback and self.credentials is None:
-            raise ConfigError(
-                f"--host {self.host} can be reached by others, so the servers need a password: set "
-                f"{CREDENTIALS_VARIABLE}=user:password, or {CREDENTIALS_FILE_VARIABLE} to a file "
-                "that holds it, or leave out --host and come by SSH "
-                f"(ssh -L {self.prefect_port}:127.0.0.1:{self.prefect_port} "
-                f"-L {self.mlflow_port}:127.0.0.1:{self.mlflow_port} THIS_MACHINE)"
-            )
+        check_host(
+            self.host, (self.prefect_port, self.mlflow_port), "the servers need",
+            has_password=self.credentials is not None,
+        )
 
     @property
     def is_loopback(self) -> bool:

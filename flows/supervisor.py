@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 
 import httpx
 
+from chess_snn.credentials import CREDENTIALS_FILE_VARIABLE, Credentials
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
 from chess_snn.processes import KILL_TIMEOUT_S, describe_exit
@@ -22,14 +23,7 @@ from chess_snn.types import LogFn
 from flows import servers
 from flows.deploying import POOL, deploy
 from flows.server_processes import Server, ServerSpec, write_record
-from flows.services import (
-    CREDENTIALS_FILE_VARIABLE,
-    WORKER_GRACE_S,
-    Credentials,
-    ServiceSettings,
-    ServicesRecord,
-    owned_folder,
-)
+from flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owned_folder
 from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
 
 START_TIMEOUT_S: Final = 180.0

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.slots import this_machine
 from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
@@ -20,6 +19,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.orchestration import load_cluster
 from chess_snn.config import check_range
+from chess_snn.ports import is_loopback
 
 _MOST_WORKERS = 1024
 

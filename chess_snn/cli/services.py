@@ -11,6 +11,7 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.naming import services_directory
 from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.orchestration import ask_mlflow, load_flows
+from chess_snn.credentials import read_credentials
 from chess_snn.errors import CampaignLockedError, ChessSnnError, UsageError, without_credentials
 from chess_snn.interrupts import interruptible
 
@@ -44,7 +45,7 @@ def up_command(
     services, directory = load_flows("services"), services_directory()
     settings = services.ServiceSettings(
         host=host, prefect_port=prefect_port, mlflow_port=mlflow_port, runs=runs,
-        credentials=services.read_credentials(),
+        credentials=read_credentials(),
     )
     running = services.find_running(directory)
     if running is not None:
@@ -89,7 +90,7 @@ def deploy_command() -> None:
                 "there is no Prefect server: start one with `chess-snn up`, or set PREFECT_API_URL"
             )
         environment["PREFECT_API_URL"] = running.prefect_url
-    credentials = load_flows("services").read_credentials()
+    credentials = read_credentials()
     if credentials is not None:
         environment["PREFECT_API_AUTH_STRING"] = credentials.text
     print_message("registering deployments")

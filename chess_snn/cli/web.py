@@ -9,8 +9,9 @@ from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption
-from chess_snn.cli.orchestration import load_flows, load_web
+from chess_snn.cli.orchestration import load_web
 from chess_snn.cli.players import find_model
+from chess_snn.credentials import read_credentials
 from chess_snn.ports import check_port
 
 
@@ -45,7 +46,10 @@ def web_command(
     chess-snn web --campaign /mnt/shared/campaigns/cpu-001 --port 8700
     """
     server, networks = load_web("server"), load_web("networks")
-    settings = server.WebSettings(host=host, port=port, credentials=_credentials())
+    credentials = read_credentials()
+    settings = server.WebSettings(
+        host=host, port=port, credentials=None if credentials is None else credentials.text
+    )
     named = [] if model is None else [model]
     if model is not None:
         find_model(model)  # a missing model is reported here, not in the browser
@@ -58,11 +62,6 @@ def web_command(
     print_message(f"the page is at {settings.url}\nCtrl-C ends it")
     server.serve(app, settings)
     print_message("ended: the page's server")
-
-
-def _credentials() -> str | None:
-    found = load_flows("services").read_credentials()
-    return None if found is None else str(found.text)
 
 
 def _campaign_of(model: str) -> Path | None:

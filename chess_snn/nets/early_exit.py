@@ -102,8 +102,8 @@ class EarlyExitNetwork:
 
     def _have_settled(self, logits_NL: Tensor) -> Tensor:
         """bool[N]; False without legal actions, whose probabilities are not numbers."""
-        if logits_NL.shape[1] == 1:
-            return logits_NL[:, 0].isfinite()
+        if logits_NL.shape[1] < 2:
+            return logits_NL.isfinite().any(1)
         first_N, second_N = logits_NL.softmax(1).topk(2).values.unbind(1)
         return first_N - second_N >= self.margin
 

@@ -62,9 +62,12 @@ FindModel = Callable[[str], Model]
 class Engine:
     """The network and the tree of one game. For one thread at a time."""
 
-    def __init__(self, game: Game, find_model: FindModel, tell: LogFn) -> None:
+    def __init__(
+        self, game: Game, find_model: FindModel, tell: LogFn,
+        load: Callable[[Model, Game], Network] = Model.load,
+    ) -> None:
         self.game = game
-        self._find_model, self._tell = find_model, tell
+        self._find_model, self._tell, self._load_network = find_model, tell, load
         self._model: Model | None = None
         self._network: Network | None = None
         self._model_text = ""
@@ -159,7 +162,7 @@ class Engine:
             return
         try:
             model = self._find_model(text)
-            network = model.load(self.game)
+            network = self._load_network(model, self.game)
         except (ChessSnnError, OSError) as error:
             stays = f"; {self._model.label} stays" if self._model else ""
             self.refusal = (

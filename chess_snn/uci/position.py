@@ -5,7 +5,7 @@ on, because such draws must be claimed. From there the row begins anew, without 
 its clock at 0.
 """
 
-from typing import Self
+from typing import Final, Self
 
 import chess
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from chess_snn.games.base import Game
 from chess_snn.games.chess.notation import action_of_move, from_board, parse_fen, parse_uci
 
-_FIFTY_MOVES_CLOCK = 100
+FIFTY_MOVES_CLOCK: Final = 100
+"""Halfmove clock at which the rules of the search end a game."""
 
 
 class Position:
@@ -79,7 +80,7 @@ class Position:
 
     def _begin_row(self) -> None:
         board = self.board.copy(stack=False)
-        if board.halfmove_clock >= _FIFTY_MOVES_CLOCK:
+        if board.halfmove_clock >= FIFTY_MOVES_CLOCK:
             board.halfmove_clock = 0
         self._forgotten = len(self._actions)
         self.root = self._game.allocate(1)

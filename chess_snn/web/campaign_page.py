@@ -114,7 +114,6 @@ def _describe(view: CampaignView) -> Json:
     promotions = [str(r.promotion) for r in view.receipts if r.promotion is not None]
     return {
         "name": folder.name,
-        "game": folder.config.campaign.game,
         "length": str(campaign_length(folder)),
         "state": "finished" if view.is_finished else str(
             view.writer or "not begun: no process has run it yet"
@@ -135,10 +134,9 @@ def _describe(view: CampaignView) -> Json:
         "stages": [{"text": str(stage), "share": stage.share} for stage in view.stages],
         "workers": [
             {
-                "name": worker.name, "device": worker.device, "doing": worker.doing or "idle",
+                "name": worker.name, "doing": worker.doing or "idle",
                 "games_per_s": worker.games_per_s, "cores": worker.cores,
-                "memory_gib": worker.memory_bytes / _GIB, "gpu_share": worker.gpu_share,
-                "gpu": worker.gpu_text,
+                "memory_gib": worker.memory_bytes / _GIB, "gpu": worker.gpu_text,
             }
             for worker in view.workers
         ],

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +39,12 @@ class LoadedNetwork:
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while spikes are recorded, which hooks into the network's layers."""
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Differs from that of every other network, and of the same one played otherwise."""
+        model = self.model
+        return model.weights, self.mark, model.ticks, model.exit_margin
+
 
 class Networks:
     """Networks by name, for all connections. Its methods may be called in any thread."""
@@ -49,7 +55,7 @@ class Networks:
         """Offer those that come with the program, ``named``, and all of ``campaign``."""
         self._find_model, self._named, self._campaign = find_model, tuple(named), campaign
         self._registered: dict[str, Model] = {}
-        self._loaded: OrderedDict[Path, LoadedNetwork] = OrderedDict()
+        self._loaded: OrderedDict[tuple[Path, int], LoadedNetwork] = OrderedDict()
         self._lock = threading.Lock()
 
     def catalogue(self) -> list[Json]:
@@ -87,14 +93,15 @@ class Networks:
             ChessSnnError: the file is damaged.
         """
         with self._lock:
-            mark, known = file_mark(model.weights), self._loaded.pop(model.weights, None)
+            key = model.weights, model.ticks
+            mark, known = file_mark(model.weights), self._loaded.pop(key, None)
             if known is None or known.mark != mark:
                 network = model.load(get_game(model.game)).eval()
                 known = LoadedNetwork(model, network, mark)
-            self._loaded[model.weights] = known
+            self._loaded[key] = known
             while len(self._loaded) > _MOST_LOADED:
                 self._loaded.popitem(last=False)
-            return known
+            return replace(known, model=model)
 
     def _named_entries(self) -> list[Json]:
         """Those of the command line; one that is gone is left out."""

@@ -16,13 +16,14 @@ from chess_snn.evaluation.solo import chance_words
 from chess_snn.games import get_game
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.chess import from_board
+from chess_snn.games.chess.notation import parse_fen
 from chess_snn.types import Int16Array, Json
-from chess_snn.uci.position import Position
-from chess_snn.web.protocol import MAX_PLIES, ChessGame, ExportRequest, TilesGame
+from chess_snn.uci.position import FIFTY_MOVES_CLOCK, Position
+from chess_snn.web.protocol import MAX_NAME, MAX_PLIES, ChessGame, ExportRequest, TilesGame
 
 CHESS: Final[Game] = get_game("chess")
 TILES: Final[Game] = get_game("2048")
-_FIFTY_MOVES_CLOCK: Final = 100
+_RESULTS: Final = ("1-0", "0-1", "1/2-1/2")
 
 
 def chess_position(game: ChessGame) -> Position:
@@ -43,7 +44,7 @@ def ending(board: chess.Board) -> tuple[str, str] | None:
         ("stalemate", board.is_stalemate()),
         ("insufficient material", board.is_insufficient_material()),
         ("threefold repetition", board.is_repetition(3)),
-        ("fifty moves", board.halfmove_clock >= _FIFTY_MOVES_CLOCK),
+        ("fifty moves", board.halfmove_clock >= FIFTY_MOVES_CLOCK),
     )
     return next(((reason, "1/2-1/2") for reason, holds in reasons if holds), None)
 
@@ -56,8 +57,7 @@ def describe_chess(game: ChessGame) -> Json:
     """
     position = chess_position(game)
     board, over = position.board, ending(position.board)
-    replay = chess.Board() if game.start is None else chess.Board(game.start.strip())
-    sans = []
+    replay, sans = board.root(), []
     for move in board.move_stack:
         sans.append(replay.san(move))
         replay.push(move)
@@ -65,7 +65,6 @@ def describe_chess(game: ChessGame) -> Json:
         "kind": "chess",
         "fen": board.fen(),
         "turn": "white" if board.turn == chess.WHITE else "black",
-        "number": board.fullmove_number,
         "san": sans,
         "last": board.move_stack[-1].uci() if board.move_stack else None,
         "check": _checked_king(board),
@@ -134,7 +133,9 @@ def describe_tiles(game: TilesGame) -> Json:
 
 
 def import_game(text: str) -> Json:
-    """The first game of a PGN, or the position of a FEN: its start, moves and players.
+    """The first game of a PGN, or the position of a FEN: its start, moves, players and result.
+
+    The names are empty where they are not known.
 
     Raises:
         UsageError: there is no game, a move is illegal, or the game is too long.
@@ -142,8 +143,11 @@ def import_game(text: str) -> Json:
     stripped = text.strip()
     if not stripped:
         raise UsageError("there is nothing to import; paste a PGN or a FEN")
-    if _is_fen(stripped):
-        board = chess.Board(stripped)
+    try:
+        board = parse_fen(stripped)
+    except PositionError:
+        pass  # a PGN then
+    else:
         from_board(board)  # refuses a position that cannot occur
         return {"start": board.fen(), "moves": [], "white": "", "black": "", "result": "*"}
     record = chess.pgn.read_game(io.StringIO(stripped))
@@ -156,16 +160,16 @@ def import_game(text: str) -> Json:
         raise UsageError(f"the game has {len(moves):,} plies; the page shows at most {MAX_PLIES:,}")
     game = ChessGame(kind="chess", start=record.headers.get("FEN"), moves=tuple(moves))
     chess_position(game)
-    known = {side: record.headers.get(side.title(), "?") for side in ("white", "black", "result")}
-    return {"start": game.start, "moves": moves, **known}
+    result = record.headers.get("Result", "*")
+    return {
+        "start": game.start, "moves": moves, "white": _name(record, "White"),
+        "black": _name(record, "Black"), "result": result if result in _RESULTS else "*",
+    }
 
 
-def _is_fen(text: str) -> bool:
-    try:
-        chess.Board(text)
-    except ValueError:
-        return False
-    return True
+def _name(record: chess.pgn.Game, tag: str) -> str:
+    name = record.headers.get(tag, "?")
+    return "" if name == "?" else name[:MAX_NAME]
 
 
 def export_game(request: ExportRequest, date: str) -> str:

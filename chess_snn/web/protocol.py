@@ -7,9 +7,9 @@ and the moves since (2048). Answers are JSON text frames with a ``type`` of ``po
 frames with spikes (:mod:`chess_snn.web.spikes`).
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from chess_snn.errors import UsageError
 
@@ -20,7 +20,8 @@ MAX_SIMULATIONS: Final = 10_000
 """Of a search: a larger tree would not fit the memory of a connection."""
 MAX_TILE_SIMULATIONS: Final = 1_000
 """The same in 2048, whose search ends with its last simulation and not before."""
-_MAX_NAME: Final = 500
+MAX_NAME: Final = 500
+"""Characters of the name of a network or of a player."""
 
 
 class ProtocolError(UsageError):
@@ -74,11 +75,23 @@ class SearchRequest(_Request):
 
     type: Literal["search"]
     game: AnyGame
-    model: str = Field(min_length=1, max_length=_MAX_NAME)
+    model: str = Field(min_length=1, max_length=MAX_NAME)
     simulations: int = Field(ge=0, le=MAX_SIMULATIONS)
-    """Visits of the position; 0 asks the policy alone."""
+    """Visits of the position; in chess 0 asks the policy alone."""
     seconds: float | None = Field(default=None, gt=0, le=3600)
-    """A chess search ends after them at the latest."""
+    """The search ends after them at the latest; of chess only."""
+
+    @model_validator(mode="after")
+    def _check_tiles(self) -> Self:
+        if isinstance(self.game, TilesGame):
+            if not 1 <= self.simulations <= MAX_TILE_SIMULATIONS:
+                raise ValueError(
+                    f"simulations of 2048 must be >= 1 and <= {MAX_TILE_SIMULATIONS}, got "
+                    f"{self.simulations}"
+                )
+            if self.seconds is not None:
+                raise ValueError("a search of 2048 takes no seconds; give simulations alone")
+        return self
 
 
 class StopRequest(_Request):
@@ -99,8 +112,8 @@ class ExportRequest(_Request):
 
     type: Literal["export"]
     game: ChessGame
-    white: str = Field(max_length=_MAX_NAME)
-    black: str = Field(max_length=_MAX_NAME)
+    white: str = Field(max_length=MAX_NAME)
+    black: str = Field(max_length=MAX_NAME)
     result: Literal["1-0", "0-1", "1/2-1/2", "*"] = "*"
 
 

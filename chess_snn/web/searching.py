@@ -13,7 +13,6 @@ from typing import Final
 import chess
 import numpy as np
 
-from chess_snn.campaign.models.references import Model
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.evaluation.analysis import analyse
 from chess_snn.games.base import Game, GameBatch
@@ -27,7 +26,7 @@ from chess_snn.uci.position import Position
 from chess_snn.uci.report import moves_to_mate, wdl_per_mille
 from chess_snn.web.networks import LoadedNetwork, Networks
 from chess_snn.web.positions import CHESS, TILES, chess_position, ending, legal_of, tiles_row
-from chess_snn.web.protocol import MAX_TILE_SIMULATIONS, ChessGame, SearchRequest, TilesGame
+from chess_snn.web.protocol import ChessGame, SearchRequest, TilesGame
 from chess_snn.web.spikes import read_spikes
 
 TREE_MIB: Final = 64
@@ -57,6 +56,7 @@ class Searcher:
     def __init__(self, networks: Networks, place: Place) -> None:
         self._networks, self._place = networks, place
         self._engine: Engine | None = None
+        self._engine_of: tuple[object, ...] = ()
         self._tiles: _TilesSearch | None = None
 
     def close(self) -> None:
@@ -90,21 +90,26 @@ class Searcher:
         if (over := ending(position.board)) is not None or not position.is_searchable:
             reason = over[0] if over else "neither side can mate"
             raise UsageError(f"the game is over ({reason}); there is nothing to search")
-        engine = self._prepared_engine(loaded.model)
+        engine = self._prepared_engine(loaded)
         _ChessSearch(engine, position, request, loaded, start_s, send).run(stop)
 
-    def _prepared_engine(self, model: Model) -> Engine:
-        if self._engine is None:
-            self._engine = Engine(CHESS, self._networks.find, lambda _line: None)
-        engine = self._engine
+    def _prepared_engine(self, loaded: LoadedNetwork) -> Engine:
+        if self._engine is not None and self._engine_of == loaded.identity:
+            return self._engine
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        engine = Engine(
+            CHESS, lambda _text: loaded.model, lambda _line: None,
+            lambda _model, _game: loaded.network,
+        )
         engine.prepare(Options(
-            model=model.label, device=self._place.device, threads=self._place.threads,
+            model=loaded.model.label, device=self._place.device, threads=self._place.threads,
             hash_mib=TREE_MIB,
         ))
         if engine.refusal:
-            refusal = engine.refusal
-            engine.forget()
-            raise UsageError(refusal)
+            raise UsageError(engine.refusal)
+        self._engine, self._engine_of = engine, loaded.identity
         return engine
 
     def _search_tiles(
@@ -113,8 +118,8 @@ class Searcher:
         start_s, (row, _) = time.monotonic(), tiles_row(game)
         if not len(legal_of(row)):
             raise UsageError("the game is over; there is nothing to search")
-        simulations = min(max(1, request.simulations), MAX_TILE_SIMULATIONS)
-        wanted = loaded.model.weights, loaded.mark, simulations
+        simulations = request.simulations
+        wanted = *loaded.identity, simulations
         if self._tiles is None or self._tiles.wanted != wanted:
             if self._tiles is not None:
                 self._tiles.evaluator.close()
@@ -145,7 +150,8 @@ class _ChessSearch:
         tree, pace, budget = self._engine.tree, self._engine.pace, self._request.simulations
         pace.begin_search()
         self._send(_spikes_of(self._request, self._loaded, CHESS, self._root, "position", ""))
-        lines = self._report("info")
+        lines = self._lines()
+        self._report("info", lines)
         next_info_s = next_spikes_s = 0.0
         while tree.visits < budget and not tree.is_full and not stop.is_set():
             if self._is_late() or (lines and lines[0].win_plies):
@@ -156,14 +162,16 @@ class _ChessSearch:
             now_s = time.monotonic()
             pace.record(leaves, now_s - wave_s)
             if now_s >= next_info_s:
-                lines = self._report("info")
+                lines = self._lines()
+                self._report("info", lines)
                 next_info_s = time.monotonic() + _INFO_PERIOD_S
             if now_s >= next_spikes_s:
                 self._show_spikes(lines[0])
                 next_spikes_s = time.monotonic() + _SPIKES_PERIOD_S
+        lines = self._lines()
         if not stop.is_set():
-            self._show_spikes(tree.lines(1)[0])
-        self._report("result")
+            self._show_spikes(lines[0])
+        self._report("result", lines)
 
     def _is_late(self) -> bool:
         most_s = self._request.seconds
@@ -185,9 +193,12 @@ class _ChessSearch:
         text = self._board.variation_san(moves_of(self._board, played)) if played else ""
         self._send(_spikes_of(self._request, self._loaded, CHESS, row, "line", text))
 
-    def _report(self, kind: str) -> list[Line]:
-        tree, lines = self._engine.tree, self._engine.tree.lines()
-        seconds = time.monotonic() - self._start_s
+    def _lines(self) -> list[Line]:
+        """As many as the page shows, best first."""
+        return self._engine.tree.lines(_MOST_CANDIDATES)
+
+    def _report(self, kind: str, lines: Sequence[Line]) -> None:
+        tree, seconds = self._engine.tree, time.monotonic() - self._start_s
         best = lines[0]
         value_stm = float(np.sign(best.win_plies)) if best.win_plies else best.value_stm
         wdl_stm = wdl_per_mille(value_stm, float(tree.root_wdl_stm[1]))
@@ -195,14 +206,13 @@ class _ChessSearch:
         is_white = self._board.turn == chess.WHITE
         self._send({
             "type": kind, "id": self._request.id, "model": self._loaded.model.label,
-            "visits": tree.visits, "seconds": seconds, "depth": len(best.actions),
+            "visits": tree.visits, "seconds": seconds,
             "wdl_white": _white(wdl_stm, is_white),
             "network_wdl_white": _white(network_wdl, is_white),
             "value_white": value_stm if is_white else -value_stm,
-            "candidates": [self._candidate(line) for line in lines[:_MOST_CANDIDATES]],
-            "others": max(0, len(lines) - _MOST_CANDIDATES),
+            "candidates": [self._candidate(line) for line in lines],
+            "others": int(self._root.num_legal[0]) - len(lines),
         })
-        return lines
 
     def _candidate(self, line: Line) -> Json:
         moves = moves_of(self._board, line.actions[:_LONGEST_LINE])
@@ -236,7 +246,7 @@ class _TilesSearch:
     ) -> "_TilesSearch":
         evaluator = make_evaluator(
             loaded.network, device=place.device, precision=loaded.model.precision,
-            num_threads=place.threads,
+            num_threads=place.threads, exit_margin=loaded.model.exit_margin,
         )
         try:
             tree = make_tree_search(
@@ -253,7 +263,6 @@ class _TilesSearch:
         report = analysis.report
         return {
             "score_to_go": unit * report.value_stm,
-            "network_score_to_go": unit * report.network_value_stm,
             "candidates": [
                 {
                     "move": TILES.format_action(state, int(report.actions[i])),
@@ -270,5 +279,5 @@ def _spikes_of(
 ) -> bytes:
     spikes = read_spikes(loaded, game, row)
     flips = game is CHESS and bool(game.side_to_move(row.state)[0])
-    facts = {"id": request.id, "of": of, "line": line, "model": loaded.model.label, "flips": flips}
+    facts = {"id": request.id, "of": of, "line": line, "flips": flips}
     return spikes.frame(facts)

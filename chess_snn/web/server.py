@@ -27,9 +27,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.config import check_range
-from chess_snn.errors import ChessSnnError, ConfigError
+from chess_snn.credentials import check_host
+from chess_snn.errors import ChessSnnError
+from chess_snn.ports import is_loopback
 from chess_snn.web.campaign_page import CampaignPage
 from chess_snn.web.guard import Guard
 from chess_snn.web.networks import Networks
@@ -58,17 +59,9 @@ class WebSettings:
     def __post_init__(self) -> None:
         """Refuse what cannot work, or would open the page to everyone."""
         check_range("--port", self.port, ge=1, le=65_535)
-        if self.host == "0.0.0.0" or ":" in self.host:  # noqa: S104 - refused
-            raise ConfigError(
-                f"--host must be one IPv4 address or name of this machine, got {self.host!r}"
-            )
-        if not is_loopback(self.host) and self.credentials is None:
-            raise ConfigError(
-                f"--host {self.host} can be reached by others, so the page needs a password: set "
-                "CHESS_SNN_CREDENTIALS=user:password, or CHESS_SNN_CREDENTIALS_FILE to a file that "
-                f"holds it, or leave out --host and come by SSH (ssh -L {self.port}:127.0.0.1:"
-                f"{self.port} THIS_MACHINE)"
-            )
+        check_host(
+            self.host, (self.port,), "the page needs", has_password=self.credentials is not None
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """One browser's connection: its requests, and at most one search under way.
 
 Requests are answered in their order. A new search stops the one before it and waits for its end,
-which takes one wave. What the browser does not fetch in time is dropped, newest last: the queue of
-answers is bounded, and only results and errors wait for a place in it.
+which takes one wave. The queue of answers is bounded. While the browser has half of it still to
+fetch, the progress of a search is dropped; a result that finds the queue full ends the connection,
+so that no request waits for an answer that was lost. Other answers wait for a place, and the
+requests after them wait too.
 """
 
 import asyncio
@@ -11,7 +13,7 @@ import threading
 from concurrent.futures import Executor
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -34,9 +36,11 @@ from chess_snn.web.searching import Searcher
 
 _MOST_WAITING: Final = 64
 """Answers in the queue."""
+_MOST_PROGRESS: Final = _MOST_WAITING // 2
+"""Answers in the queue, from which on progress is dropped."""
 _MOST_FAULTS: Final = 20
 """Bad frames before the connection is closed."""
-_TOO_BIG, _BAD_FRAMES = 1009, 1008  # close codes of RFC 6455
+_TOO_BIG, _BAD_FRAMES, _TRY_LATER = 1009, 1008, 1013  # close codes of RFC 6455
 _LOG: Final = logging.getLogger(__name__)
 _SEND_S: Final = 30.0
 """A browser that takes no data for so long is gone."""
@@ -50,6 +54,7 @@ class Session:
         self._socket, self._searcher, self._threads = socket, searcher, threads
         self._loop = asyncio.get_running_loop()
         self._answers: asyncio.Queue[Json | bytes] = asyncio.Queue(_MOST_WAITING)
+        self._overrun = asyncio.Event()
         self._stop = threading.Event()
         self._search: asyncio.Task[None] | None = None
         self._cleaning: asyncio.Task[None] | None = None
@@ -58,14 +63,18 @@ class Session:
         """Read, answer and search, until the browser is gone."""
         sender = asyncio.create_task(self._send_all())
         reader = asyncio.create_task(self._read_all())
+        overrun = asyncio.create_task(self._overrun.wait())
+        tasks = sender, reader, overrun
         try:
-            await asyncio.wait((sender, reader), return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             # A server that shuts down cancels this task, and its search must end all the same.
-            self._cleaning = asyncio.create_task(self._clean_up(reader, sender))
+            self._cleaning = asyncio.create_task(self._clean_up(*tasks))
             await asyncio.shield(self._cleaning)
+        if reader not in ended:
+            await self._close(_TRY_LATER, "the browser did not fetch its answers")
 
-    async def _clean_up(self, *tasks: asyncio.Task[None]) -> None:
+    async def _clean_up(self, *tasks: asyncio.Task[Any]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -93,8 +102,10 @@ class Session:
                     return
 
     async def _close(self, code: int, reason: str) -> None:
-        with suppress(RuntimeError, WebSocketDisconnect):  # the browser closed it first
-            await self._socket.close(code, reason)
+        # The browser closed it first, or takes no data.
+        with suppress(RuntimeError, WebSocketDisconnect, TimeoutError):
+            async with asyncio.timeout(_SEND_S):
+                await self._socket.close(code, reason)
 
     async def _handle(self, request: Request) -> None:
         if isinstance(request, StopRequest):
@@ -120,13 +131,14 @@ class Session:
             self._offer(error_answer(request.id, error))
 
     def _offer(self, message: Json | bytes) -> None:
-        """Queue a message; with the queue full, progress is dropped and a result replaces it."""
-        if self._answers.full():
-            if isinstance(message, bytes) or message["type"] == "info":
-                return
-            self._answers.get_nowait()
-            self._answers.task_done()
-        self._answers.put_nowait(message)
+        """Queue what a search found; drops progress, and ends the connection, as said above."""
+        if isinstance(message, bytes) or message["type"] == "info":
+            if self._answers.qsize() < _MOST_PROGRESS:
+                self._answers.put_nowait(message)
+        elif self._answers.full():
+            self._overrun.set()
+        else:
+            self._answers.put_nowait(message)
 
     async def _end_search(self) -> None:
         self._stop.set()

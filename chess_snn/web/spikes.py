@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import torch
 
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.nets import LayerActivity, count_work, expand_planes, record_activity
+from chess_snn.nets import LayerActivity, count_work, network_input, record_activity
 from chess_snn.types import Json
 from chess_snn.web.networks import LoadedNetwork
 
@@ -31,22 +30,18 @@ class Spikes:
     work: Json
     """Operations without zeros, and dense ones."""
 
-    @property
-    def total(self) -> int:
-        """Spikes in the whole network."""
-        return sum(int(layer.spikes_TX.sum(dtype=np.int64)) for layer in self.layers.values())
-
     def frame(self, facts: Json) -> bytes:
         """The frame; ``facts`` come first in its header."""
-        chances = sum(self.most * layer.spikes_TX.size for layer in self.layers.values())
+        chances = {n: self.most * layer.spikes_TX.size for n, layer in self.layers.items()}
+        spikes = {n: int(layer.spikes_TX.sum(dtype=np.int64)) for n, layer in self.layers.items()}
+        total = sum(spikes.values())
         header = json.dumps({
-            **facts, "total": self.total, "share": self.total / chances if chances else 0.0,
+            **facts, "total": total, "share": total / sum(chances.values()) if chances else 0.0,
             "most": self.most, "bits": 1 if self.most == 1 else 8, "work": self.work,
             "layers": [
                 {
                     "name": name, "shape": list(layer.spikes_TX.shape),
-                    "spikes": int(layer.spikes_TX.sum(dtype=np.int64)),
-                    "rate": float(layer.spikes_TX.mean()) / self.most,
+                    "spikes": spikes[name], "rate": spikes[name] / chances[name],
                 }
                 for name, layer in self.layers.items()
             ],
@@ -61,8 +56,7 @@ class Spikes:
 
 def read_spikes(loaded: LoadedNetwork, game: Game, row: GameBatch) -> Spikes:
     """The spikes of the one position in ``row``, in float32; a ReLU baseline has no layers."""
-    words_BP = torch.from_numpy(game.planes(row.state).view(np.int64))
-    planes_BPHW = expand_planes(words_BP, game.spec.board_shape, torch.float32)
+    planes_BPHW = network_input(game.planes(row.state), game.spec.board_shape)
     with loaded.lock:
         layers = record_activity(loaded.network, planes_BPHW)[0]
         counts = count_work(loaded.network, planes_BPHW)

@@ -14,10 +14,9 @@ from distributed import Scheduler, Security, rpc
 from distributed.comm.core import CommClosedError
 from distributed.utils import get_ip
 
-from chess_snn.campaign.configuration.pace import is_loopback
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError, ConfigError
-from chess_snn.ports import check_port
+from chess_snn.ports import check_port, is_loopback
 from chess_snn.types import LogFn
 from tasks.cluster.nannies import ANY_LOOPBACK_PORT, WorkerNanny, nanny_options
 from tasks.cluster.worker_setup import DASK_SETTINGS, quiet_dask

@@ -4,8 +4,9 @@ import pytest
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.configuration.loading import build_config, config_values, format_toml
-from chess_snn.campaign.configuration.pace import check_address, is_loopback
+from chess_snn.campaign.configuration.pace import check_address
 from chess_snn.errors import ConfigError
+from chess_snn.ports import is_loopback
 
 
 @pytest.mark.parametrize("address", [

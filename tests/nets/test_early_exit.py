@@ -116,6 +116,18 @@ def test_nature_and_forced_moves(boards):
     assert early.num_ticks == TICKS * len(natures.planes) + len(forced.planes)
 
 
+def test_a_batch_of_natures_moves_alone_bug(boards):
+    natures = boards[boards.num_legal == 0]
+    asked = (natures.planes, natures.legal_actions, natures.num_legal)
+    network = network_of(boards.spec)
+    with make_evaluator(network, precision="fp32") as plain:
+        expected = plain.evaluate(*asked)
+    with make_evaluator(network, precision="fp32", exit_margin=0.5) as evaluator:
+        found = evaluator.evaluate(*asked)
+    np.testing.assert_allclose(found.value_stm, expected.value_stm, rtol=1e-4, atol=1e-4)
+    assert np.isneginf(found.legal_logits).all()
+
+
 def test_an_evaluator_stops_early_when_asked(positions):
     network = network_of(positions.spec)
     asked = (positions.planes, positions.legal_actions, positions.num_legal)

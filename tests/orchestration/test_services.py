@@ -12,17 +12,16 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
+from chess_snn.credentials import Credentials, read_credentials  # noqa: E402
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
 from chess_snn.ports import check_port  # noqa: E402
 from flows.server_processes import claim_record, write_record  # noqa: E402
 from flows.services import (  # noqa: E402
     RECORD_FILE,
-    Credentials,
     ServiceSettings,
     ServicesRecord,
     find_running,
     owned_folder,
-    read_credentials,
     stop_services,
 )
 from flows.supervisor import (  # noqa: E402

@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip("httpx")
 
+from chess_snn.credentials import Credentials, read_credentials
 from chess_snn.errors import ChessSnnError, ConfigError, without_credentials
-from flows.services import Credentials, owned_folder, read_credentials
+from flows.services import owned_folder
 
 SECRET = "canary-password"
 

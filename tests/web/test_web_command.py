@@ -43,6 +43,16 @@ def test_without_the_extra_it_names_the_command_that_installs_it(monkeypatch):
     assert "pip install 'chess-snn[web]'" in refused()
 
 
+def test_the_extra_web_alone_is_enough(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("flows", "tasks")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("httpx", "prefect", "distributed", "mlflow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setenv("CHESS_SNN_CREDENTIALS", SECRET)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "another port with --port" in refused("--port", str(taken.getsockname()[1]))
+
+
 def test_a_model_or_campaign_that_is_missing_is_refused(tmp_path):
     assert "does not exist" in refused("--model", str(tmp_path / "nothing"))
     assert str(tmp_path) in refused("--campaign", str(tmp_path))

@@ -22,7 +22,7 @@ from page_browser import SHIPPED  # noqa: E402
 from chess_snn.campaign import CampaignFolder  # noqa: E402
 from chess_snn.cli.players import find_model  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
-from chess_snn.nets import count_spikes, expand_planes, record_activity  # noqa: E402
+from chess_snn.nets import count_spikes, network_input, record_activity  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -247,6 +247,24 @@ def test_a_game_is_imported_and_stepped_through(opened):
     opened.wait("() => document.getElementById('text-fault').textContent !== ''")
 
 
+def test_an_imported_game_keeps_its_players_and_result_until_a_move_is_made(opened):
+    opened.load('[White "Ann"]\n[Black "?"]\n[Result "1-0"]\n\n1. e4 e5 1-0')
+    opened.wait_for_moves(2)
+    names = opened.page.locator(".player .name")
+    assert sorted(names.all_inner_texts()) == ["Ann", "Black"]
+
+    def tags() -> list[str]:
+        record = chess.pgn.read_game(io.StringIO(opened.exported()[1]))
+        return [record.headers[tag] for tag in ("White", "Black", "Result")]
+
+    assert tags() == ["Ann", "?", "1-0"]
+    opened.drag("g1f3")
+    opened.wait_for_moves(3)
+    assert tags() == ["Ann", "?", "*"]
+    opened.new_game("both")
+    assert names.all_inner_texts() == ["Black", "White"]
+
+
 def test_a_clock_runs_and_ends_the_game(opened):
     opened.page.clock.install()
     opened.page.click("#new-game")
@@ -265,8 +283,7 @@ def test_a_clock_runs_and_ends_the_game(opened):
 
 def planes_of(fen: str) -> torch.Tensor:
     game = get_game("chess")
-    words = torch.from_numpy(game.planes(game.parse_state(fen)[None]).view(np.int64))
-    return expand_planes(words, game.spec.board_shape, torch.float32)
+    return network_input(game.planes(game.parse_state(fen)[None]), game.spec.board_shape)
 
 
 LIT_CELLS = """() => [...document.querySelectorAll('#chess-spikes canvas')].map(canvas => {

@@ -9,14 +9,13 @@ import chess
 import numpy as np
 import psutil
 import pytest
-import torch
+import small_campaigns as made
 from page_browser import SHIPPED, SOCKET, Browser, chess_game, tiles_game
-from small_campaigns import make_weights
 from starlette.websockets import WebSocketDisconnect
 
 from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
-from chess_snn.nets import count_spikes, expand_planes
+from chess_snn.nets import count_spikes, network_input
 from chess_snn.web import protocol
 
 MATE = ("f2f3", "e7e5", "g2g4", "d8h4")
@@ -117,8 +116,7 @@ def spikes_counted(game_name: str, state: np.ndarray) -> float:
     """What `chess-snn analyse` counts."""
     game = get_game(game_name)
     network = find_model(SHIPPED[game_name]).load(game)
-    words = torch.from_numpy(game.planes(state[None]).view(np.int64))
-    planes = expand_planes(words, game.spec.board_shape, torch.float32)
+    planes = network_input(game.planes(state[None]), game.spec.board_shape)
     return count_spikes(network, planes).per_evaluation
 
 
@@ -145,7 +143,7 @@ def test_spikes_of_the_best_line_follow_the_search(browser):
 
 
 def test_binary_spikes_are_packed(make_client, tmp_path):
-    weights = str(make_weights(tmp_path / "net.safetensors"))
+    weights = str(made.make_weights(tmp_path / "net.safetensors"))
     with make_client(weights).websocket_connect(SOCKET) as socket:
         browser = Browser(socket)
         browser.search(model=weights)
@@ -194,6 +192,19 @@ def test_pgn_comes_back_as_it_was_written(browser):
     assert (answer["white"], answer["black"], answer["result"]) == ("me", 'a "quoted" name', "0-1")
 
 
+@pytest.mark.parametrize(("text", "known"), [
+    ("8/P6k/8/8/8/8/7K/8 w - - 0 1", ("", "", "*")), ("1. e4 e5 *", ("", "", "*")),
+    ('[White "?"]\n[Black "b"]\n[Result "1-0"]\n\n1. e4 1-0', ("", "b", "1-0")),
+    (f'[White "{"w" * 600}"]\n[Result "won"]\n\n1. e4 *', ("w" * 500, "", "*")),
+])
+def test_what_an_import_says_of_its_players_can_be_exported(browser, text, known):
+    answer = browser.ask("import", text=text)
+    facts = {name: answer[name] for name in ("white", "black", "result")}
+    assert tuple(facts.values()) == known
+    game = chess_game(*answer["moves"], start=answer["start"])
+    assert browser.ask("export", game=game, **facts)["type"] == "exported"
+
+
 @pytest.mark.parametrize("text", [
     "", "hello", "1. e4 e5 2. Ke3", "[Event", '[FEN "x"]\n\n1. e4', "8/8/8/8/8/8/8/8 w - - 0 1",
 ])
@@ -209,6 +220,8 @@ BAD_FRAMES = [
     json.dumps({"type": "search", "id": 1, "game": chess_game(), "model": "", "simulations": 1}),
     json.dumps({"type": "search", "id": 1, "game": chess_game(), "model": "x",
                 "simulations": 10**9}),
+    *(json.dumps({"type": "search", "id": 1, "game": tiles_game(), "model": "x", **limits})
+      for limits in ({"simulations": 0}, {"simulations": 1001}, {"simulations": 1, "seconds": 1})),
     "[" * 20_000, "\x00", '{"type":"stop","id":1e400}',
 ]
 
@@ -257,7 +270,7 @@ def test_a_network_of_another_game_is_refused(browser):
 
 
 def test_a_model_that_disappears_is_an_error_and_comes_back(make_client, tmp_path):
-    weights = make_weights(tmp_path / "net.safetensors")
+    weights = made.make_weights(tmp_path / "net.safetensors")
     with make_client(str(weights)).websocket_connect(SOCKET) as socket:
         browser = Browser(socket)
         assert browser.search(model=str(weights))["type"] == "result"
@@ -268,6 +281,60 @@ def test_a_model_that_disappears_is_an_error_and_comes_back(make_client, tmp_pat
         assert browser.search(model=str(weights))["type"] == "result"
         weights.write_bytes(b"damaged")
         assert browser.search(model=str(weights))["type"] == "error"
+
+
+def policies(answer: dict) -> dict[str, float]:
+    assert answer["type"] == "result", answer
+    return {move["uci"]: move["policy"] for move in answer["candidates"]}
+
+
+def test_networks_with_relative_names_are_searched(make_client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made.make_weights(tmp_path / "net.safetensors")
+    made.make_networks(tmp_path / "c", [0])
+    names = ("./net.safetensors", "c/", "c@0", "c#ticks=1")
+    with make_client(*names).websocket_connect(SOCKET) as socket:
+        browser = Browser(socket)
+        for name in names:
+            assert browser.search(model=name)["type"] == "result", name
+
+
+def test_a_network_that_is_replaced_is_searched_anew(make_client, tmp_path):
+    weights = made.make_weights(tmp_path / "net.safetensors", seed=1)
+    with make_client(str(weights)).websocket_connect(SOCKET) as socket:
+        browser = Browser(socket)
+        old = policies(browser.search(model=str(weights), simulations=0))
+        made.make_weights(tmp_path / "new.safetensors", seed=2).rename(weights)
+        assert policies(browser.search(model=str(weights), simulations=0)) != old
+        made.make_weights(tmp_path / "new.safetensors", seed=1).rename(weights)
+        assert policies(browser.search(model=str(weights), simulations=0)) == old
+
+
+def test_a_network_plays_with_two_numbers_of_ticks_side_by_side(make_client, tmp_path):
+    weights = str(made.make_weights(tmp_path / "net.safetensors"))
+    found: dict[str, list] = {weights: [], f"{weights}#ticks=1": []}
+    with make_client(*found).websocket_connect(SOCKET) as socket:
+        browser = Browser(socket)
+        for name in [*found, *found]:
+            browser.spikes.clear()
+            answer = browser.search(model=name, simulations=0)
+            ticks = browser.spikes[0][0]["layers"][0]["shape"][0]
+            found[name].append((answer["model"], ticks, policies(answer)))
+    (two, two_again), (one, one_again) = found.values()
+    assert two == two_again
+    assert one == one_again
+    assert (two[:2], one[:2]) == ((weights, 2), (f"{weights}#ticks=1", 1))
+    assert two[2] != one[2]
+
+
+@pytest.mark.parametrize(("name", "game"), [("chess", chess_game()), ("2048", tiles_game())])
+def test_early_exit_is_part_of_a_network(make_client, tmp_path, name, game):
+    weights = made.make_weights(tmp_path / "net.safetensors", game=name)
+    names = (f"{weights}#exit=0.5", f"{weights}#ticks=1,exit=0.5")
+    with make_client(*names).websocket_connect(SOCKET) as socket:
+        exits, refused = (Browser(socket).search(game=game, model=model) for model in names)
+    assert exits["type"] == "result"
+    assert "early exit is for networks of several ticks" in refused["message"]
 
 
 def test_stop_ends_a_search_with_its_result(browser):

@@ -3,7 +3,6 @@
 They choose devices, workers and backups.
 """
 
-import ipaddress
 import re
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from pydantic import Field
 from chess_snn.config import check_choice, check_range
 from chess_snn.devices import DeviceChoice
 from chess_snn.errors import ConfigError
+from chess_snn.ports import is_loopback
 from chess_snn.settings import settings_class
 from chess_snn.training.settings import Backend
 
@@ -131,14 +131,6 @@ def check_address(setting: str, address: str) -> None:
             f'{setting} = "{address}" leaves this machine, and tcp:// neither encrypts nor asks '
             f"who is there; use tls://{rest}, with certificates from `chess-snn cluster certs`"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` is this machine, and cannot be reached from another."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @settings_class("storage")

@@ -4,7 +4,7 @@ const percent = (share) => `${Math.round(100 * share)}%`;
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(2)}`;
 
 /** "+0.31", "mate in 3", or nothing without a visit; for the side to move. */
-export function valueText({ value_stm: value, mate }) {
+function valueText({ value_stm: value, mate }) {
   if (mate !== null) return mate > 0 ? `mate in ${mate}` : `mated in ${-mate}`;
   return value === null ? "" : signed(value);
 }

@@ -119,7 +119,7 @@ for (const id of ["network", "tiles-network"]) {
 }
 await loadNetworks();
 find("tab-campaign").hidden = (await fetch("api/campaign")).status === 404;
-await chess.begin();
+await chess.show(0);
 const wanted = location.hash.slice(1);
 if (wanted === "tiles" || (wanted === "campaign" && !find("tab-campaign").hidden)) tabs.open(wanted);
 document.body.dataset.ready = "1";

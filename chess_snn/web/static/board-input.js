@@ -1,6 +1,6 @@
 // Moves on a Board by mouse, touch and keyboard. Only moves of a list from the server are offered.
 
-import { pieceName } from "./board.js";
+import { SIDE, SQUARE, pieceName } from "./board.js";
 
 const FILES = "abcdefgh";
 
@@ -82,8 +82,8 @@ export class BoardInput {
     if (!this.drag.moved) return;
     const piece = this.board.layers.pieces.querySelector(`[data-square="${this.drag.from}"]`);
     const box = this.board.svg.getBoundingClientRect();
-    const scale = 800 / box.width;
-    const [x, y] = [(event.clientX - box.left) * scale - 50, (event.clientY - box.top) * scale - 50];
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top]
+      .map((pixels) => (pixels * SIDE) / box.width - SQUARE / 2);
     piece.setAttribute("transform", `translate(${x} ${y})`);
     piece.parentNode.append(piece); // above the others
   }

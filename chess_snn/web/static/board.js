@@ -1,8 +1,8 @@
 // A chess board as SVG, drawn from the first field of a FEN. It imports nothing, so that a page can
 // contain it whole; board.css has its colours. Squares are named as in chess: "e4".
 
-const SQUARE = 100; // units of the drawing
-const SIDE = 8 * SQUARE;
+export const SQUARE = 100; // units of the drawing
+export const SIDE = 8 * SQUARE;
 const SVG = "http://www.w3.org/2000/svg";
 const NAMES = { p: "pawn", n: "knight", b: "bishop", r: "rook", q: "queen", k: "king" };
 const MOVE_MS = 160;
@@ -53,7 +53,8 @@ const PIECES = {
   },
 };
 
-function element(name, attributes = {}, parent = null) {
+/** An element of SVG, at the end of `parent`. */
+export function element(name, attributes = {}, parent = null) {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   if (parent) parent.append(made);
@@ -61,7 +62,7 @@ function element(name, attributes = {}, parent = null) {
 }
 
 /** The pieces of a FEN by square: {e1: "K", …}. Impossible characters are left out. */
-export function readPieces(fen) {
+function readPieces(fen) {
   const pieces = {};
   fen.split(" ")[0].split("/").slice(0, 8).forEach((row, index) => {
     let file = 0;
@@ -97,8 +98,6 @@ export class Board {
   constructor(container, { orientation = "white", label = "Chess board" } = {}) {
     this.label = label;
     this.orientation = orientation;
-    this.position = { fen: "8/8/8/8/8/8/8/8 w - - 0 1", heat: {} };
-    Object.assign(this.position, { lastMove: null, targets: [], arrows: [], check: null });
     this.marks = {}; // classes of squares that the board does not set itself, by square
     this.svg = element("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, class: "board", role: "img" });
     this.layers = {};
@@ -106,7 +105,7 @@ export class Board {
       this.layers[layer] = element("g", { class: layer }, this.svg);
     }
     container.append(this.svg);
-    this.draw();
+    this.set({ fen: "8/8/8/8/8/8/8/8 w - - 0 1" });
   }
 
   /**

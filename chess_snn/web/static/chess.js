@@ -6,6 +6,7 @@ import { BoardInput } from "./board-input.js";
 import { Board } from "./board.js";
 import { Clock, clockText } from "./clock.js";
 import { ChessDialogs } from "./dialogs.js";
+import { drawMoves, firstNumber } from "./moves.js";
 import { moveInWords, say } from "./speech.js";
 import { SpikesView } from "./spikes.js";
 
@@ -22,7 +23,8 @@ export class ChessPage {
     this.human = "white"; // or "black", or "both"
     this.game = { start: null, moves: [] };
     this.index = 0; // moves on the board
-    this.names = { white: "You", black: "" };
+    this.names = { white: "", black: "" }; // of an imported game, where they are known
+    this.result = "*"; // of an imported game, until a move is made or taken back
     this.verdict = null; // how the game ended beside the rules: {reason, result}
     this.searchNumber = 0;
     this.showNumber = 0;
@@ -61,17 +63,17 @@ export class ChessPage {
     });
   }
 
-  /** Begin: show the first position once the networks are known. */
-  async begin() {
-    await this.show(0);
-  }
-
   get atEnd() {
     return this.index === this.game.moves.length;
   }
 
   get isHumansTurn() {
     return this.human === "both" || this.position?.turn === this.human;
+  }
+
+  /** Whether a move can be made on the board, in the list or in writing. */
+  get mayMove() {
+    return this.isHumansTurn && !this.over && (this.atEnd || this.human === "both");
   }
 
   /** How the game ended, or null; only at its newest position beside the rules. */
@@ -93,10 +95,11 @@ export class ChessPage {
   }
 
   /** Take the place of the game by another one, without showing it yet. */
-  load(game) {
+  load({ start, moves, white = "", black = "", result = "*" }) {
     this.clock?.close();
     this.clock = null;
-    this.game = { start: game.start, moves: [...game.moves] };
+    this.game = { start, moves: [...moves] };
+    Object.assign(this, { names: { white, black }, result });
     this.verdict = null;
     this.spikes.expect();
   }
@@ -132,9 +135,10 @@ export class ChessPage {
   }
 
   showAll() {
-    const mayMove = this.isHumansTurn && !this.over && (this.atEnd || this.human === "both");
-    this.input.offer(mayMove ? this.position.legal : []);
-    this.showMoves();
+    this.input.offer(this.mayMove ? this.position.legal : []);
+    drawMoves(find("moves"), this.sans, {
+      start: this.game.start, index: this.index, onGo: (index) => this.go(index),
+    });
     this.showPlayers();
     find("take-back").disabled = this.game.moves.length <= this.firstOwnMove();
     for (const id of ["first", "previous"]) find(id).disabled = this.index === 0;
@@ -172,8 +176,7 @@ export class ChessPage {
   typed(text) {
     const plain = (san) => san.replace(/[+#=x-]/g, "").replaceAll("0", "O");
     const wanted = text.trim();
-    const legal = this.isHumansTurn && (this.atEnd || this.human === "both")
-      ? this.position.legal : [];
+    const legal = this.mayMove ? this.position.legal : [];
     const fits = legal.filter(({ uci, san }) => uci === wanted.toLowerCase()
       || plain(san) === plain(wanted));
     if (fits.length === 1) {
@@ -186,14 +189,17 @@ export class ChessPage {
   }
 
   playFromList(uci) {
-    if (this.isHumansTurn && !this.over && (this.atEnd || this.human === "both")) this.play(uci);
+    if (this.mayMove) this.play(uci);
   }
 
   async play(uci) {
-    const before = [...this.game.moves];
-    this.game.moves = [...before.slice(0, this.index), uci];
-    if (!await this.show(this.index + 1, { slide: true, spoken: true })) this.game.moves = before;
-    else if (this.clock && !this.over) this.clock.start(this.position.turn, true);
+    const [moves, result] = [this.game.moves, this.result];
+    this.game.moves = [...moves.slice(0, this.index), uci];
+    this.result = "*";
+    if (!await this.show(this.index + 1, { slide: true, spoken: true })) {
+      this.game.moves = moves;
+      this.result = result;
+    } else if (this.clock && !this.over) this.clock.start(this.position.turn, true);
     if (this.over) this.clock?.stop();
   }
 
@@ -209,6 +215,7 @@ export class ChessPage {
     if (this.human !== "both" && !this.verdict && this.atEnd && this.isHumansTurn) keep--;
     if (keep < this.firstOwnMove()) return;
     this.verdict = null;
+    this.result = "*";
     this.game.moves = moves.slice(0, keep);
     say("taken back");
     this.show(this.game.moves.length).then(() => this.clock?.start(this.position.turn, false));
@@ -216,7 +223,7 @@ export class ChessPage {
 
   /** The place of the person's first move in the game: 1 where the network begins. */
   firstOwnMove() {
-    const beginner = this.firstNumber().offset ? "black" : "white";
+    const beginner = firstNumber(this.game.start).offset ? "black" : "white";
     return this.human === "both" || this.human === beginner ? 0 : 1;
   }
 
@@ -276,18 +283,14 @@ export class ChessPage {
   /** The best moves as arrows, or the line of the candidate that is pointed at. */
   drawArrows() {
     const pointed = this.analysis.candidate();
-    const { candidates } = this.analysis.message ?? { candidates: [] };
-    if (!this.analysis.body.children.length) this.board.update({ arrows: [] });
-    else if (pointed) {
-      const arrows = pointed.line_uci.slice(0, 4).map((move, i) => ({ move, weight: 1 - 0.28 * i }));
-      this.board.update({ arrows });
-    } else {
-      const most = Math.max(1, ...candidates.map((move) => move.visits));
-      const arrows = candidates.slice(0, 3)
+    const candidates = this.analysis.body.children.length ? this.analysis.message.candidates : [];
+    const most = Math.max(1, ...candidates.map((move) => move.visits));
+    const arrows = candidates.length && pointed
+      ? pointed.line_uci.slice(0, 4).map((move, i) => ({ move, weight: 1 - 0.28 * i }))
+      : candidates.slice(0, 3)
         .map((move) => ({ move: move.uci, weight: (move.visits || move.policy * most) / most }))
         .filter(({ weight }) => weight > 0.1).reverse();
-      this.board.update({ arrows });
-    }
+    this.board.update({ arrows });
   }
 
   /** Shade the squares on which a channel fires. */
@@ -308,42 +311,11 @@ export class ChessPage {
       const row = find(`player-${place}`);
       row.dataset.side = side;
       row.classList.toggle("to-move", this.position?.turn === side && !this.over);
-      const isHuman = this.human === "both" || this.human === side;
-      const name = this.human === "both" ? title(side) : isHuman ? "You" : network;
-      row.querySelector(".name").textContent = name;
+      row.querySelector(".name").textContent = this.human === "both"
+        ? this.names[side] || title(side) : this.human === side ? "You" : network;
       const clock = row.querySelector(".clock");
       clock.hidden = !this.clock;
       if (this.clock) clock.textContent = clockText(this.clock.left[side]);
     }
-  }
-
-  showMoves() {
-    const list = find("moves");
-    const number = this.firstNumber();
-    const items = [];
-    let row = null;
-    this.sans.forEach((san, i) => {
-      const isWhite = (i + number.offset) % 2 === 0;
-      if (isWhite || !row) {
-        row = document.createElement("li");
-        row.dataset.number = number.value + Math.floor((i + number.offset) / 2);
-        if (!isWhite) row.append(document.createElement("span"));
-        items.push(row);
-      }
-      const button = document.createElement("button");
-      button.textContent = san;
-      button.tabIndex = -1;
-      button.setAttribute("aria-current", i + 1 === this.index);
-      button.addEventListener("click", () => this.go(i + 1));
-      row.append(button);
-    });
-    list.replaceChildren(...items);
-    list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
-  }
-
-  /** The number of the first move, and 1 as its offset where Black makes it. */
-  firstNumber() {
-    const fields = (this.game.start ?? "").split(" ");
-    return { value: Number(fields[5]) || 1, offset: fields[1] === "b" ? 1 : 0 };
   }
 }

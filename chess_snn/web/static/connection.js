@@ -4,19 +4,13 @@
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
 
-export class ServerError extends Error {
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-  }
-}
-
 export class Connection extends EventTarget {
   constructor() {
     super();
     this.number = 0;
     this.waiting = new Map(); // number -> {resolve, reject, onInfo, onSpikes}
     this.queue = [];
+    this.searching = null; // the number of the search that may be stopped
     this.waitMs = FIRST_WAIT_MS;
     this.open();
   }
@@ -35,19 +29,21 @@ export class Connection extends EventTarget {
     });
     this.socket.addEventListener("close", ({ reason }) => {
       for (const { reject } of this.waiting.values()) {
-        reject(new ServerError("closed", reason || "the connection to the server broke"));
+        reject(new Error(reason || "the connection to the server broke"));
       }
       this.waiting.clear();
       this.queue = [];
+      this.searching = null;
       this.dispatchEvent(new CustomEvent("closed", { detail: reason }));
       setTimeout(() => this.open(), this.waitMs);
       this.waitMs = Math.min(2 * this.waitMs, LONGEST_WAIT_MS);
     });
   }
 
-  /** Send a request; resolves with its answer, or rejects with a ServerError. */
+  /** Send a request; resolves with its answer, or rejects with an Error. */
   ask(type, fields = {}, listeners = {}) {
     const id = ++this.number;
+    if (type === "search") this.searching = id;
     const text = JSON.stringify({ type, id, ...fields });
     const answer = new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject, ...listeners });
@@ -57,11 +53,14 @@ export class Connection extends EventTarget {
     return answer;
   }
 
-  /** Tell the server to end the search with what it has; its answer comes to who asked for it. */
+  /**
+   * Tell the server, once, to end the search with what it has; its answer comes to who asked for it.
+   * A new search needs no stop before it.
+   */
   stop() {
-    if (this.socket.readyState === WebSocket.OPEN) {
-      this.socket.send(JSON.stringify({ type: "stop", id: ++this.number }));
-    }
+    if (this.searching === null || this.socket.readyState !== WebSocket.OPEN) return;
+    this.socket.send(JSON.stringify({ type: "stop", id: ++this.number }));
+    this.searching = null;
   }
 
   receive(message) {
@@ -72,7 +71,8 @@ export class Connection extends EventTarget {
       return;
     }
     this.waiting.delete(message.id);
-    if (message.type === "error") asked.reject(new ServerError(message.code, message.message));
+    if (message.id === this.searching) this.searching = null;
+    if (message.type === "error") asked.reject(new Error(message.message));
     else asked.resolve(message);
   }
 

@@ -1,14 +1,8 @@
 // Small curves over the iterations of a campaign, as SVG.
 
-const SVG = "http://www.w3.org/2000/svg";
-const [WIDTH, HEIGHT, EDGE] = [240, 72, 4];
+import { element } from "./board.js";
 
-function element(name, attributes, parent) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent?.append(made);
-  return made;
-}
+const [WIDTH, HEIGHT, EDGE] = [240, 72, 4];
 
 /** A figure of one curve of /api/campaign: label, newest value, and the curve with its interval. */
 export function drawCurve({ label, newest, points, band }) {

@@ -70,11 +70,12 @@ export class ChessDialogs {
   async export() {
     const { page } = this;
     const network = find("network").value;
-    const name = (side) => (page.human === "both" ? "?" : page.human === side ? "human" : network);
+    const name = (side) => (page.human === "both" ? page.names[side]
+      : page.human === side ? "human" : network);
     try {
       const { pgn } = await page.connection.ask("export", {
         game: { kind: "chess", start: page.game.start, moves: page.game.moves },
-        white: name("white"), black: name("black"), result: page.over?.result ?? "*",
+        white: name("white"), black: name("black"), result: page.over?.result ?? page.result,
       });
       this.pgn = pgn;
       this.openText("Export", `${page.position.fen}\n\n${pgn}`, false);

@@ -8,7 +8,7 @@ const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const large = (count) => (count >= 1e6 ? `${(count / 1e6).toFixed(1)} M` : count.toLocaleString("en"));
 
 /** Names of layers for people: "blocks.0.neurons1" is "block 1, neurons 1". */
-export function layerTitle(name) {
+function layerTitle(name) {
   if (name === "neurons") return "before the heads";
   const [, number, rest] = name.match(/^blocks\.(\d+)\.(.*)$/) ?? [null, null, name];
   const words = rest.replace(/[._]/g, " ").replace(/([a-z])(\d)/g, "$1 $2");
@@ -16,7 +16,7 @@ export function layerTitle(name) {
 }
 
 /** The spikes of a frame as one array of numbers for each layer. */
-export function unpack(header, bytes) {
+function unpack(header, bytes) {
   let at = 0;
   return header.layers.map((layer) => {
     const size = layer.shape.reduce((product, length) => product * length, 1);
