@@ -15,12 +15,11 @@ from chess_snn.campaign.store.collection import CollectedGame, GameCollection, g
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.viewing.lines import duration, match_line
+from chess_snn.campaign.viewing.recorded_games import game_positions
 from chess_snn.campaign.viewing.results import CURVES, opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
-from chess_snn.data import play_actions, state_rows
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
-from chess_snn.games.chess import moves_of, to_board
 from chess_snn.types import Json
 
 _LOOK_PERIOD_S: Final = 1.0
@@ -191,23 +190,11 @@ def _result(collection: GameCollection, outcome_white: int) -> str:
 
 
 def _positions(collection: GameCollection, found: CollectedGame) -> Json:
-    records, spec = found.records, collection.spec
-    game = get_game(spec.name)
+    records = found.records
     rows = slice(*records.game_offsets[found.index : found.index + 2])
-    states, actions = state_rows(spec, records.states[rows]), records.actions[rows]
-    if not len(actions):
+    if rows.start == rows.stop:
         raise UsageError(f"game {found.number} of {collection.name} has no move")
-    end = play_actions(game, states[-1:], actions[-1:]).state
-    positions = [game.format_state(state) for state in (*states, *end)]
-    if spec.name == "chess":
-        board = to_board(states[0])
-        moves, names = moves_of(board, map(int, actions)), []
-        for move in moves:
-            names.append(board.san(move))
-            board.push(move)
-        return {"positions": positions, "names": names, "moves": [move.uci() for move in moves]}
-    names = [
-        game.format_action(state, int(action))
-        for state, action in zip(states, actions, strict=True)
-    ]
-    return {"positions": positions, "names": names, "moves": names}
+    shown = game_positions(
+        get_game(collection.spec.name), records.states[rows], records.actions[rows]
+    )
+    return {"positions": shown.positions, "names": shown.names, "moves": shown.moves}
