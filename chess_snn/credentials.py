@@ -91,13 +91,13 @@ def _read_secret(path: Path) -> str:
         raise ConfigError(f"{named} cannot be read: {reason}") from error
 
 
-def check_host(host: str, ports: Sequence[int], who_needs: str, *, has_password: bool) -> None:
+def check_host(host: str, ports: Sequence[int], asker: str, *, has_password: bool) -> None:
     """Return if servers may listen on the TCP ``ports`` of ``host``.
 
     Args:
         host: address or name of this machine.
         ports: that the tunnel of the message leads to.
-        who_needs: for the message, as in ``"the page needs"`` a password.
+        asker: for the message, as in ``"the page needs"`` (a password).
         has_password: whether clients must give one.
 
     Raises:
@@ -109,7 +109,7 @@ def check_host(host: str, ports: Sequence[int], who_needs: str, *, has_password:
     if not is_loopback(host) and not has_password:
         tunnels = " ".join(f"-L {port}:{LOOPBACK}:{port}" for port in ports)
         raise ConfigError(
-            f"--host {host} can be reached by others, so {who_needs} a password: set "
+            f"--host {host} can be reached by others, so {asker} a password: set "
             f"{CREDENTIALS_VARIABLE}=user:password, or {CREDENTIALS_FILE_VARIABLE} to a file that "
             f"holds it, or leave out --host and come by SSH (ssh {tunnels} THIS_MACHINE)"
         )
