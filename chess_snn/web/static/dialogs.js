@@ -53,6 +53,8 @@ export class ChessDialogs {
     find("text-load").hidden = !loads;
     find("text-copy").hidden = find("text-save").hidden = loads;
     find("text-dialog").showModal();
+    find("text").setSelectionRange(0, 0);
+    find("text").scrollTop = 0; // the FEN is the first line
   }
 
   async load() {
