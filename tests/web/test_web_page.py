@@ -507,12 +507,12 @@ def test_the_page_comes_back_with_its_server(open_page, tmp_path):
 
 def test_the_page_needs_its_password_and_plays_with_it(chromium, open_page):
     with serving(CHESS_SNN_CREDENTIALS=":".join(SECRET.values())) as where:
-        asked = chromium.new_page()
-        assert asked.goto(where).status == 401
-        asked.close()
-        wrong = chromium.new_page(http_credentials={**SECRET, "password": "another-password"})
+        without = chromium.new_page()
         with pytest.raises(playwright.Error, match="ERR_INVALID_AUTH_CREDENTIALS"):
-            wrong.goto(where)
+            without.goto(where)
+        without.close()
+        wrong = chromium.new_page(http_credentials={**SECRET, "password": "another-password"})
+        assert wrong.goto(where).status == 401
         wrong.close()
         opened = open_page(where, http_credentials=SECRET)
         opened.new_game("white")
