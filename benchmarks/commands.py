@@ -24,10 +24,11 @@ _SUMMARIES: Final = {
     "mates": "How often a network without search takes a mate in one.",
     "uci-stop": "How soon `chess-snn uci` answers `stop`.",
     "uci-games": "Games of `chess-snn uci` with clocks, under python-chess or XBoard.",
+    "web": "How soon the page of `chess-snn web` answers, in a headless Chromium.",
 }
 _MODULES: Final = {
     "import": "import_games", "selfplay": "self_play", "mates": "missed_mates",
-    "uci-stop": "uci_stop", "uci-games": "uci_games",
+    "uci-stop": "uci_stop", "uci-games": "uci_games", "web": "web_answer",
 }
 """Where the module is not named like its command."""
 

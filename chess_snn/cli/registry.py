@@ -81,6 +81,11 @@ def show(model: Version, as_json: AsJsonOption = False) -> None:
     chess-snn models show campaigns/cpu-001@champion
     """
     chosen = find_model(model)
+    if chosen.ticks or chosen.exit_margin:
+        raise UsageError(
+            f"{chosen.label} is a way to play a network, of which nothing else is known; leave out "
+            "what stands behind #, or see its operations: chess-snn models cost"
+        )
     if chosen.campaign is not None:
         version = _version(model, chosen.campaign, chosen.generation)
         entry = ask_mlflow(

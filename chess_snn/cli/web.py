@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
+from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation, split_play
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption
@@ -66,5 +66,5 @@ def web_command(
 
 def _campaign_of(model: str) -> Path | None:
     """The campaign in which ``model`` lies, as far as its name says."""
-    path, _ = split_generation(model)
+    path, _ = split_generation(split_play(model)[0])
     return path if (path / CONFIG_FILE).is_file() else None

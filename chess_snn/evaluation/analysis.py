@@ -3,6 +3,7 @@
 Dimensions: n legal actions of the position.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,13 +46,18 @@ class Analysis:
         )
 
 
-def analyse(game: Game, search: TreeSearch, position: GameBatch) -> Analysis:
+def analyse(
+    game: Game, search: TreeSearch, position: GameBatch,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Analysis:
     """Search the one row of ``position``, which has not ended, at temperature 0.
 
-    The same position, network and settings give the same answer every time.
+    The same position, network and settings give the same answer every time, unless ``is_stopped``
+    ends the search early.
     """
     search.run(
-        position, np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.float32)
+        position, np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.float32),
+        is_stopped,
     )
     report = search.inspect(0)
     wdl, values = _after_actions(game, search.evaluator, position, report)

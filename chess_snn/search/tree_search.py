@@ -6,6 +6,7 @@ once, and backs the values up. Trees know no game and the game knows no tree.
 Dimensions: G games, M columns for legal actions.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -76,9 +77,13 @@ class TreeSearch:
         return len(self._trees.nodes_used)
 
     def run(
-        self, batch: GameBatch, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
+        self, batch: GameBatch, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> SearchResult:
-        """See :meth:`chess_snn.search.base.Search.run`."""
+        """See :meth:`chess_snn.search.base.Search.run`.
+
+        Asked before each simulation but the first, ``is_stopped`` ends the search with what it has.
+        """
         if len(batch) > self.num_games:
             raise ValueError(f"this search holds {self.num_games} trees, got {len(batch)} games")
         trees, game, num_games = self._trees, self._game, len(batch)
@@ -94,6 +99,8 @@ class TreeSearch:
         self._root.begin(trees, keys, plies, temperatures)
         root_edges = np.empty(num_games, np.int32)
         for simulation in range(self.simulations):
+            if simulation > 0 and is_stopped():
+                break
             self._root.choose_edges(trees, simulation, root_edges)
             self._simulate(batch, root_edges)
 

@@ -114,9 +114,10 @@ def _describe(view: CampaignView) -> Json:
     return {
         "name": folder.name,
         "length": str(campaign_length(folder)),
-        "state": "finished" if view.is_finished else str(
-            view.writer or "not begun: no process has run it yet"
-        ),
+        "state": "finished" if view.is_finished else str(view.writer or (
+            "stopped: no process has run it in this folder" if view.receipts
+            else "not begun: no process has run it yet"
+        )),
         "is_running": view.is_running,
         "is_finished": view.is_finished,
         "progress": view.progress,

@@ -1,6 +1,7 @@
 """The networks that the page offers, and those of them that are loaded."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from chess_snn.uci.engine import FindModel
 
 _MOST_LOADED: Final = 4
 """Networks kept in memory besides those of connections."""
+_ASK_AGAIN_S: Final = 30.0
+"""So old may the registry's answer be: an alias moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Networks:
     ) -> None:
         """Offer those that come with the program, ``named``, and all of ``campaign``."""
         self._find_model, self._named, self._campaign = find_model, tuple(named), campaign
-        self._registered: dict[str, Model] = {}
+        self._registered: dict[str, tuple[float, Model]] = {}
         self._loaded: OrderedDict[tuple[Path, int], LoadedNetwork] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -70,9 +73,10 @@ class Networks:
             ChessSnnError: the registry is away.
         """
         if text.startswith(REGISTERED):
-            if text not in self._registered:
-                self._registered[text] = self._find_model(text)
-            model = self._registered[text]
+            now_s, known = time.monotonic(), self._registered.get(text)
+            if known is None or now_s - known[0] > _ASK_AGAIN_S:
+                known = self._registered[text] = now_s, self._find_model(text)
+            model = known[1]
         elif text in self._named or any(
             text == entry["model"] for entry in (*self._generations(), *_shipped())
         ):

@@ -173,14 +173,16 @@ def _name(record: chess.pgn.Game, tag: str) -> str:
 
 
 def export_game(request: ExportRequest, date: str) -> str:
-    """The game as PGN, played on ``date`` (``2026.01.31``).
+    """The game as PGN, played on ``date`` (``2026.01.31``); the rules decide a result of ``*``.
 
     Raises:
         UsageError: as :func:`chess_position`.
     """
-    record = chess.pgn.Game.from_board(chess_position(request.game).board)
+    board = chess_position(request.game).board
+    over, record = ending(board), chess.pgn.Game.from_board(board)
     record.headers.update({
         "Event": "chess-snn web", "Site": "?", "Date": date, "Round": "-",
-        "White": request.white or "?", "Black": request.black or "?", "Result": request.result,
+        "White": request.white or "?", "Black": request.black or "?",
+        "Result": over[1] if over and request.result == "*" else request.result,
     })
     return f"{record}\n"

@@ -19,7 +19,7 @@ MAX_PLIES: Final = 1_200
 MAX_SIMULATIONS: Final = 10_000
 """Of a search: a larger tree would not fit the memory of a connection."""
 MAX_TILE_SIMULATIONS: Final = 1_000
-"""The same in 2048, whose search ends with its last simulation and not before."""
+"""The same in 2048."""
 MAX_NAME: Final = 500
 """Characters of the name of a network or of a player."""
 

@@ -1,4 +1,4 @@
-"""The searches of one connection: chess by a growing tree that can be stopped, 2048 by a fixed one.
+"""The searches of one connection: chess by a growing tree, 2048 by one of a fixed size.
 
 What a search finds goes to the browser as ``info`` and ``result`` messages; chances and values are
 White's, so that bars do not jump with the side to move.
@@ -80,7 +80,7 @@ class Searcher:
         if isinstance(request.game, ChessGame):
             self._search_chess(request, request.game, loaded, stop, send)
         else:
-            self._search_tiles(request, request.game, loaded, send)
+            self._search_tiles(request, request.game, loaded, stop, send)
 
     def _search_chess(
         self, request: SearchRequest, game: ChessGame, loaded: LoadedNetwork,
@@ -113,7 +113,8 @@ class Searcher:
         return engine
 
     def _search_tiles(
-        self, request: SearchRequest, game: TilesGame, loaded: LoadedNetwork, send: Send
+        self, request: SearchRequest, game: TilesGame, loaded: LoadedNetwork,
+        stop: threading.Event, send: Send,
     ) -> None:
         start_s, (row, _) = time.monotonic(), tiles_row(game)
         if not len(legal_of(row)):
@@ -126,7 +127,7 @@ class Searcher:
                 self._tiles = None
             self._tiles = _TilesSearch.make(loaded, simulations, self._place, wanted)
         send(_spikes_of(request, loaded, TILES, row, "position", ""))
-        body = self._tiles.result(row)
+        body = self._tiles.result(row, stop)
         seconds = time.monotonic() - start_s
         send({"type": "result", "id": request.id, "model": loaded.model.label,
               "seconds": seconds, **body})
@@ -233,7 +234,7 @@ def _white(shares: Sequence[float], is_white: bool) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class _TilesSearch:
-    """A search of 2048 with a fixed number of simulations."""
+    """A search of 2048 with a fixed number of simulations, or fewer if it is stopped."""
 
     wanted: tuple[object, ...]
     """What it was made for."""
@@ -257,10 +258,10 @@ class _TilesSearch:
             raise
         return cls(wanted, evaluator, tree)
 
-    def result(self, row: GameBatch) -> Json:
+    def result(self, row: GameBatch, stop: threading.Event) -> Json:
         """Candidates, best first, and the points that the search expects from here on."""
-        analysis, unit, state = analyse(TILES, self.tree, row), TILES.spec.score_unit, row.state[0]
-        report = analysis.report
+        analysis = analyse(TILES, self.tree, row, stop.is_set)
+        report, unit, state = analysis.report, TILES.spec.score_unit, row.state[0]
         return {
             "score_to_go": unit * report.value_stm,
             "candidates": [

@@ -242,6 +242,36 @@ def test_a_longer_mate_is_worth_less():
     assert np.nanmax(others) <= 0.9**2 + 1e-6
 
 
+@pytest.mark.parametrize("simulations", [1, 5, 16])
+def test_a_stopped_search_is_a_search_of_fewer_simulations(simulations):
+    batch = chess_positions(6)
+    whole, long = (tree_search(QUIET_PUCT, count, len(batch)) for count in (simulations, 40))
+    answers = iter([False] * (simulations - 1) + [True])
+    stopped = long.run(
+        batch, keys(6), np.full(6, 7, np.int32), np.zeros(6, np.float32), lambda: next(answers)
+    )
+    wanted = run(whole, batch, temperature=0.0)
+    np.testing.assert_array_equal(stopped.actions, wanted.actions)
+    np.testing.assert_array_equal(stopped.policy_targets, wanted.policy_targets)
+    np.testing.assert_array_equal(stopped.values_stm, wanted.values_stm)
+
+
+@pytest.mark.parametrize("simulations", [1, 5, 16])
+def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(simulations):
+    batch = chess_positions(6)
+    search = tree_search(GUMBEL, 40, len(batch))
+    answers = iter([False] * (simulations - 1) + [True])
+    result = search.run(
+        batch, keys(6), np.full(6, 7, np.int32), np.zeros(6, np.float32), lambda: next(answers)
+    )
+    np.testing.assert_allclose(result.policy_targets.sum(1), 1, atol=1e-5)
+    for row in range(len(batch)):
+        report = search.inspect(row)
+        assert report.visits.sum() == simulations
+        best = report.actions[report.visits == report.visits.max()]
+        assert result.actions[row] in best
+
+
 def test_noise_depends_on_key_and_ply_and_vanishes_at_temperature_0():
     batch = chess_positions(1).take(np.zeros(64, np.int64))
     for settings in (GUMBEL, SearchSettings(kind="puct")):

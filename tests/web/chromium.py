@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,11 +25,11 @@ def find_chromium() -> str | None:
 
 
 @contextlib.contextmanager
-def serving(*options: str) -> Iterator[str]:
-    """The address of `chess-snn web` with these options."""
+def serving(*options: str, **variables: str) -> Iterator[str]:
+    """The address of `chess-snn web` with these options and environment variables."""
     port = free_port()
     address = f"http://127.0.0.1:{port}/"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     process = subprocess.Popen(
         [sys.executable, "-m", "chess_snn", "web", "--port", str(port), *options],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
@@ -48,6 +49,8 @@ def wait_for(address: str, timeout_s: float = 60.0) -> None:
     while True:
         try:
             urllib.request.urlopen(address).close()
+        except urllib.error.HTTPError:
+            return  # it demands a password
         except OSError:
             assert time.monotonic() < deadline_s, "the server did not start"
             time.sleep(0.05)
@@ -88,7 +91,7 @@ class Opened:
         self.page.click("#new-game")
         self.page.check(f"[name=colour][value={colour}]")
         self.page.click("#new-dialog [value=start]")
-        self.wait("() => !document.querySelectorAll('#moves li button').length")
+        self.wait_for_board()
 
     def load(self, text: str) -> None:
         """Import a FEN or a PGN; then both sides are the person's."""
@@ -96,6 +99,11 @@ class Opened:
         self.page.fill("#text", text)
         self.page.click("#text-load")
         self.page.wait_for_selector("#text-dialog", state="hidden")
+        self.wait_for_board()
+
+    def wait_for_board(self) -> None:
+        """Until the server has described the position that was asked for last."""
+        self.page.wait_for_selector("#board[aria-busy=false]")
 
     @property
     def moves(self) -> list[str]:
@@ -115,6 +123,17 @@ class Opened:
             "begins => new RegExp(begins).test(document.getElementById('status').textContent)",
             begins,
         )
+
+    def wait_for_spikes(self, total: float) -> None:
+        self.wait(
+            "text => document.querySelector('#chess-spikes .summary').textContent.startsWith(text)",
+            f"{total:,.0f} spikes",
+        )
+
+    def choose_registered(self, address: str) -> None:
+        self.page.once("dialog", lambda dialog: dialog.accept(address))
+        self.page.select_option("#network", label="a registered network …")
+        assert self.page.input_value("#network") == address
 
     def exported(self) -> tuple[str, str]:
         """FEN and PGN."""

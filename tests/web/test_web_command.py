@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import chess_snn.web
 from chess_snn.cli.main import app
+from chess_snn.cli.web import _campaign_of
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.ports import free_port
 from chess_snn.web.protocol import MAX_SIMULATIONS
@@ -61,6 +62,11 @@ def test_a_model_or_campaign_that_is_missing_is_refused(tmp_path):
 def test_a_port_that_is_taken_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert "another port with --port" in refused("--port", str(taken.getsockname()[1]))
+
+
+@pytest.mark.parametrize("name", ["", "@1", "@champion", "#ticks=1", "@1#ticks=1,exit=0.5"])
+def test_the_campaign_of_a_model_is_watched(played_campaign, name):
+    assert _campaign_of(f"{played_campaign.path}{name}") == played_campaign.path
 
 
 def test_other_addresses_need_a_password(monkeypatch):

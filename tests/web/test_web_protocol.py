@@ -17,6 +17,7 @@ from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
 from chess_snn.nets import count_spikes, network_input
 from chess_snn.web import protocol
+from chess_snn.web.networks import Networks
 
 MATE = ("f2f3", "e7e5", "g2g4", "d8h4")
 PROMOTION = "8/P6k/8/8/8/8/7K/8 w - - 0 1"
@@ -187,6 +188,9 @@ def test_pgn_comes_back_as_it_was_written(browser):
         "export", game=chess_game(*MATE), white="me", black='a "quoted" name', result="0-1"
     )["pgn"]
     assert "Qh4#" in pgn
+    assert browser.ask("export", game=chess_game(*MATE), white="me", black="")["pgn"].endswith(
+        "Qh4# 0-1\n"
+    )
     answer = browser.ask("import", text=pgn)
     assert answer["moves"] == list(MATE)
     assert (answer["white"], answer["black"], answer["result"]) == ("me", 'a "quoted" name', "0-1")
@@ -310,6 +314,19 @@ def test_a_network_that_is_replaced_is_searched_anew(make_client, tmp_path):
         assert policies(browser.search(model=str(weights), simulations=0)) == old
 
 
+def test_the_registry_is_asked_again_since_an_alias_moves(tmp_path, monkeypatch):
+    found = [
+        find_model(str(made.make_weights(tmp_path / f"{seed}.safetensors", seed=seed)))
+        for seed in (1, 2)
+    ]
+    answers = iter(found)
+    networks = Networks(lambda _address: next(answers), (), None)
+    assert networks.find("models:/chess-snn@champion") == found[0]
+    assert networks.find("models:/chess-snn@champion") == found[0]
+    monkeypatch.setattr("chess_snn.web.networks._ASK_AGAIN_S", 0.0)
+    assert networks.find("models:/chess-snn@champion") == found[1]
+
+
 def test_a_network_plays_with_two_numbers_of_ticks_side_by_side(make_client, tmp_path):
     weights = str(made.make_weights(tmp_path / "net.safetensors"))
     found: dict[str, list] = {weights: [], f"{weights}#ticks=1": []}
@@ -361,6 +378,22 @@ def test_a_new_search_takes_the_place_of_the_old_one(browser):
         if answer["type"] != "info":
             ends.append((answer["type"], answer["id"]))
     assert ends == [("result", old), ("result", new)]
+
+
+def test_a_search_of_2048_can_be_stopped_and_replaced(browser):
+    search = {
+        "game": tiles_game(), "model": SHIPPED["2048"],
+        "simulations": protocol.MAX_TILE_SIMULATIONS,
+    }
+    numbers = [browser.send("search", **search)]
+    browser.send("stop")
+    numbers += [browser.send("search", **search), browser.send("search", **search)]
+    browser.send("stop")
+    for number in numbers:
+        answer = browser.receive()
+        assert (answer["type"], answer["id"]) == ("result", number)
+        visits = sum(move["visits"] for move in answer["candidates"])
+        assert 1 <= visits < protocol.MAX_TILE_SIMULATIONS
 
 
 def test_a_closed_tab_stops_its_search(client, monkeypatch):
@@ -418,15 +451,9 @@ def test_more_pages_than_there_is_room_for_are_sent_away(client, monkeypatch):
         assert Browser(later).ask("position", game=chess_game())["type"] == "position"
 
 
-def test_a_long_game_is_described_at_once(browser):
-    """The best of five: other processes may keep the machine busy."""
+def test_a_long_game_is_described(browser):
     moves = ("g1f3", "g8f6", "f3g1", "f6g8") * 75
-    waits = []
-    for _ in range(5):
-        begun_s = time.monotonic()
-        assert len(position(browser, *moves)["san"]) == 300
-        waits.append(time.monotonic() - begun_s)
-    assert min(waits) < 0.3, waits
+    assert len(position(browser, *moves)["san"]) == 300
 
 
 def play_games(client, count: int) -> None:

@@ -64,13 +64,13 @@ export class AnalysisView {
     for (const [name, share] of Object.entries(names)) {
       const part = this.wdl.querySelector(`.${name}`);
       part.style.flexGrow = share;
-      part.textContent = share >= 0.1 ? percent(share) : "";
+      part.textContent = share >= 0.08 ? percent(share) : "";
     }
     this.wdl.setAttribute("aria-label",
       `White ${percent(white)}, draw ${percent(draw)}, Black ${percent(black)}`);
     this.eval.setAttribute("aria-valuenow", value.toFixed(2));
     this.eval.querySelector(".fill").style.setProperty("--share", percent((1 + value) / 2));
-    this.eval.querySelector(".number").textContent = Math.abs(value).toFixed(1);
+    this.eval.querySelector(".number").textContent = Math.abs(value).toFixed(2);
     this.eval.classList.toggle("black-ahead", value < 0);
   }
 
@@ -98,7 +98,7 @@ export class AnalysisView {
     const focused = document.activeElement?.closest?.("#candidates tr")?.dataset.move;
     this.quiet = true; // moving the focus is not pointing elsewhere
     this.body.replaceChildren(...rows);
-    if (focused) this.body.querySelector(`[data-move="${focused}"] button`)?.focus();
+    if (focused) this.body.querySelector(`[data-move="${focused}"] button`)?.focus({ preventScroll: true });
     this.quiet = false;
     this.mark();
   }
@@ -124,6 +124,11 @@ export class AnalysisView {
 
   showLine() {
     const shown = this.candidate() ?? this.message?.candidates[0];
-    this.line.textContent = this.body.children.length && shown ? shown.line : "";
+    const text = this.body.children.length && shown ? shown.line : "";
+    this.line.replaceChildren(...text.split(" ").flatMap((word) => {
+      const part = document.createElement("span"); // "O-O" stays on one line
+      part.textContent = word;
+      return [part, " "];
+    }));
   }
 }

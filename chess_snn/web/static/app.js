@@ -6,6 +6,7 @@ import { Connection } from "./connection.js";
 import { TilesPage } from "./twenty48.js";
 
 const OTHER = "…"; // the choice of a registered network
+let offered = "";
 const find = (id) => document.getElementById(id);
 
 const THEMES = { "": ["◐", "as the system has it"], light: ["☀", "light"], dark: ["☾", "dark"] };
@@ -88,7 +89,11 @@ function askForRegistered(select) {
 }
 
 async function loadNetworks() {
-  const networks = await (await fetch("api/networks")).json();
+  const answer = await fetch("api/networks");
+  const networks = await answer.json();
+  if (!answer.ok) throw new Error(networks.message);
+  if (JSON.stringify(networks) === offered) return; // filling a list closes it
+  offered = JSON.stringify(networks);
   fillNetworks(find("network"), networks, "chess");
   fillNetworks(find("tiles-network"), networks, "2048");
 }
@@ -108,14 +113,22 @@ const tabs = setUpTabs((id) => {
 });
 connection.addEventListener("open", () => {
   find("connection").textContent = "";
-  if (chess.position) chess.think(); // the search ended with the connection
+  if (chess.game.position) chess.think(); // the search ended with the connection
 });
 connection.addEventListener("closed", ({ detail }) => {
   find("connection").textContent = detail || "No connection to the server; trying again …";
 });
 window.addEventListener("theme", () => [chess, tiles].forEach((page) => page.spikes.draw()));
 for (const id of ["network", "tiles-network"]) {
-  find(id).addEventListener("pointerdown", loadNetworks); // a campaign may have a new generation
+  for (const event of ["focus", "pointerdown"]) {
+    find(id).addEventListener(event, async () => {
+      try {
+        await loadNetworks(); // a campaign may have a new generation
+      } catch (error) {
+        find("connection").textContent = `The list of networks cannot be read: ${error.message}`;
+      }
+    });
+  }
 }
 await loadNetworks();
 find("tab-campaign").hidden = (await fetch("api/campaign")).status === 404;

@@ -6,8 +6,9 @@ const FILES = "abcdefgh";
 
 export class BoardInput {
   /**
-   * Let people move on `board`, which lies in `box`. `onMove(from, to)` gets a move that is legal
-   * but for its promotion; `say(text)` speaks to screen readers.
+   * Let people move on `board`, which lies in `box`. `onMove(from, to, isDragged)` gets a move that is
+   * legal but for its promotion; a piece that was dragged stays where it was put down until `offer`
+   * or another position. `say(text)` speaks to screen readers.
    */
   constructor(board, box, { onMove, say }) {
     Object.assign(this, { board, box, onMove, say });
@@ -40,6 +41,13 @@ export class BoardInput {
     this.choose(null);
   }
 
+  /** Offer nothing until `offer` is called; a piece that was put down stays there. */
+  lock() {
+    this.legal = new Map();
+    this.drag = null;
+    this.choose(null);
+  }
+
   choose(square) {
     this.chosen = square && this.legal.has(square) ? square : null;
     this.mark();
@@ -55,11 +63,12 @@ export class BoardInput {
   }
 
   /** Whether a piece was put down on `square`. */
-  tryMove(square) {
+  tryMove(square, isDragged = false) {
     if (!this.chosen || !this.legal.get(this.chosen)?.has(square)) return false;
     const from = this.chosen;
+    if (isDragged) this.board.hold(from, this.board.corner(square));
     this.choose(null);
-    this.onMove(from, square);
+    this.onMove(from, square, isDragged);
     return true;
   }
 
@@ -80,12 +89,10 @@ export class BoardInput {
     const far = Math.hypot(event.clientX - this.drag.x, event.clientY - this.drag.y) > 4;
     this.drag.moved ||= far;
     if (!this.drag.moved) return;
-    const piece = this.board.layers.pieces.querySelector(`[data-square="${this.drag.from}"]`);
     const box = this.board.svg.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top]
+    const corner = [event.clientX - box.left, event.clientY - box.top]
       .map((pixels) => (pixels * SIDE) / box.width - SQUARE / 2);
-    piece.setAttribute("transform", `translate(${x} ${y})`);
-    piece.parentNode.append(piece); // above the others
+    this.board.hold(this.drag.from, corner);
   }
 
   release(event) {
@@ -94,15 +101,15 @@ export class BoardInput {
     this.drag = null;
     const square = this.board.squareAt(event.clientX, event.clientY);
     if (moved) {
-      if (!square || !this.tryMove(square)) this.board.draw();
+      if (!square || !this.tryMove(square, true)) this.board.hold();
     } else if (again) {
       this.choose(null);
     }
   }
 
   cancelDrag() {
-    if (this.drag) this.board.draw();
     this.drag = null;
+    if (this.board.held) this.board.hold();
   }
 
   key(event) {

@@ -99,9 +99,10 @@ export class Board {
     this.label = label;
     this.orientation = orientation;
     this.marks = {}; // classes of squares that the board does not set itself, by square
+    this.held = null; // a piece that is dragged: its square, and its corner meanwhile
     this.svg = element("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, class: "board", role: "img" });
     this.layers = {};
-    for (const layer of ["squares", "marks", "coordinates", "pieces", "targets", "arrows"]) {
+    for (const layer of ["squares", "marks", "coordinates", "pieces", "targets", "arrows", "held"]) {
       this.layers[layer] = element("g", { class: layer }, this.svg);
     }
     container.append(this.svg);
@@ -116,6 +117,7 @@ export class Board {
    */
   set({ fen, lastMove = null, targets = [], arrows = [], check = null, heat = {}, slide = false }) {
     this.position = { fen, lastMove, targets, arrows, check, heat };
+    this.held = null;
     this.draw();
     if (slide && lastMove) this.slide(lastMove);
   }
@@ -124,6 +126,14 @@ export class Board {
   update(changes) {
     this.position = { ...this.position, ...changes };
     this.draw();
+  }
+
+  /** Draw the piece of `square` with its upper left corner at [x, y]; without a square none is held. */
+  hold(square = null, corner = null) {
+    const isMoved = square && this.held?.square === square;
+    this.held = square && { square, corner };
+    if (isMoved) this.layers.held.firstChild?.setAttribute("transform", `translate(${corner.join(" ")})`);
+    else this.draw();
   }
 
   flip() {
@@ -163,12 +173,7 @@ export class Board {
       this.drawMark(square, "heat").setAttribute("opacity", 0.15 + 0.75 * share);
     }
     for (const square of targets) this.drawTarget(square);
-    for (const [square, piece] of Object.entries(this.pieces)) {
-      const drawn = drawPiece(piece, this.layers.pieces);
-      const [x, y] = this.corner(square);
-      drawn.setAttribute("transform", `translate(${x} ${y})`);
-      drawn.dataset.square = square;
-    }
+    for (const square of Object.keys(this.pieces)) this.drawPieceOf(square);
     for (const arrow of arrows) this.drawArrow(typeof arrow === "string" ? { move: arrow } : arrow);
     this.svg.setAttribute("aria-label", `${this.label}: ${this.describe()}`);
   }
@@ -185,6 +190,15 @@ export class Board {
         if (x === 0) this.coordinate(name[1], 6, y + 24, shade, "start");
       }
     }
+  }
+
+  drawPieceOf(square) {
+    const isHeld = this.held?.square === square;
+    const drawn = drawPiece(this.pieces[square]);
+    const [x, y] = isHeld ? this.held.corner : this.corner(square);
+    drawn.setAttribute("transform", `translate(${x} ${y})`);
+    drawn.dataset.square = square;
+    this.layers[isHeld ? "held" : "pieces"].append(drawn);
   }
 
   coordinate(text, x, y, shade, anchor) {

@@ -9,11 +9,12 @@ export class ChessDialogs {
   constructor(page) {
     this.page = page;
     find("new-game").addEventListener("click", () => find("new-dialog").showModal());
-    find("new-dialog").addEventListener("close", ({ target }) => {
-      if (target.returnValue !== "start") return;
-      const colour = target.querySelector("[name=colour]:checked").value;
-      page.newGame(colour, find("clock").value);
+    find("new-dialog").addEventListener("submit", ({ target }) => {
+      page.newGame(target.elements.colour.value, find("clock").value);
     });
+    for (const button of document.querySelectorAll("[data-close]")) {
+      button.addEventListener("click", () => button.closest("dialog").close());
+    }
     find("import").addEventListener("click", () => this.openText("Import", "", true));
     find("export").addEventListener("click", () => this.export());
     find("text-load").addEventListener("click", () => this.load());
@@ -52,6 +53,8 @@ export class ChessDialogs {
     find("text-load").hidden = !loads;
     find("text-copy").hidden = find("text-save").hidden = loads;
     find("text-dialog").showModal();
+    find("text").setSelectionRange(0, 0);
+    find("text").scrollTop = 0; // the FEN is the first line
   }
 
   async load() {
@@ -59,8 +62,7 @@ export class ChessDialogs {
     try {
       const game = await page.connection.ask("import", { text: find("text").value });
       find("text-dialog").close();
-      page.human = "both"; // to look at; a new game begins with a side
-      page.load(game);
+      page.load({ ...game, human: "both" }); // to look at; a new game begins with a side
       page.show(game.moves.length);
     } catch (error) {
       find("text-fault").textContent = error.message;
@@ -69,16 +71,17 @@ export class ChessDialogs {
 
   async export() {
     const { page } = this;
+    const { game } = page;
     const network = find("network").value;
-    const name = (side) => (page.human === "both" ? page.names[side]
-      : page.human === side ? "human" : network);
+    const name = (side) => (game.human === "both" ? game.names[side]
+      : game.human === side ? "human" : network);
     try {
       const { pgn } = await page.connection.ask("export", {
-        game: { kind: "chess", start: page.game.start, moves: page.game.moves },
-        white: name("white"), black: name("black"), result: page.over?.result ?? page.result,
+        game: game.upTo(game.moves.length), white: name("white"), black: name("black"),
+        result: game.verdict?.result ?? game.over?.result ?? game.result,
       });
       this.pgn = pgn;
-      this.openText("Export", `${page.position.fen}\n\n${pgn}`, false);
+      this.openText("Export", `${game.position.fen}\n\n${pgn}`, false);
     } catch (error) {
       page.complain(error);
     }

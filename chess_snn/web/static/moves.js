@@ -27,5 +27,9 @@ export function drawMoves(list, sans, { start, index, onGo }) {
     row.append(button);
   });
   list.replaceChildren(...items);
-  list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
+  const current = list.querySelector('[aria-current="true"]');
+  const [box, at] = [list, current ?? list.firstElementChild ?? list]
+    .map((shown) => shown.getBoundingClientRect());
+  // The list alone scrolls: scrollIntoView would move the page, and the board under the mouse.
+  list.scrollTop += Math.min(0, at.top - box.top) + Math.max(0, at.bottom - box.bottom);
 }

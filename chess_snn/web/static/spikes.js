@@ -202,8 +202,9 @@ export class SpikesView {
     const room = this.list.clientWidth - 4;
     const scale = height <= 4 ? 5 : 3;
     const tile = width * scale + GAP;
-    const columns = Math.max(1, Math.min(channels, Math.floor((room + GAP) / tile)));
-    const rows = Math.ceil(channels / columns);
+    const fitting = Math.max(1, Math.min(channels, Math.floor((room + GAP) / tile)));
+    const rows = Math.ceil(channels / fitting);
+    const columns = Math.ceil(channels / rows); // rows of equal length
     const { canvas } = layer;
     const [wide, high] = [columns * tile - GAP, rows * (height * scale + GAP) - GAP];
     canvas.width = wide * ratio;

@@ -7,6 +7,7 @@ import { drawTiles, tilesInWords } from "./tiles.js";
 
 const KEYS = { ArrowLeft: "left", ArrowUp: "up", ArrowRight: "right", ArrowDown: "down" };
 const MOST_TAKEN_BACK = 2000; // boards that are remembered
+const LEAST_SWIPE = 24; // pixels
 const ARROWS = { left: "←", up: "↑", right: "→", down: "↓" };
 
 const find = (id) => document.getElementById(id);
@@ -25,15 +26,38 @@ export class TilesPage {
       find(id).addEventListener("change", () => this.think());
     }
     for (const button of document.querySelectorAll("[data-move]")) {
-      button.addEventListener("click", () => this.move(button.dataset.move));
+      button.addEventListener("click", () => this.byHand(button.dataset.move));
     }
+    this.listenToSwipes(find("tiles-board"));
     document.addEventListener("keydown", (event) => {
       const isOurs = !find("tiles").hidden && !event.target.closest?.("select, input, [role=tablist], .layers");
       if (!isOurs || !KEYS[event.key] || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      this.setAuto(false);
-      this.move(KEYS[event.key]);
+      this.byHand(KEYS[event.key]);
     });
+  }
+
+  /** Fingers and mice slide the tiles. */
+  listenToSwipes(box) {
+    let from = null;
+    box.addEventListener("pointerdown", (event) => {
+      from = event;
+      box.setPointerCapture(event.pointerId);
+    });
+    box.addEventListener("pointercancel", () => { from = null; });
+    box.addEventListener("pointerup", (event) => {
+      if (!from) return;
+      const [dx, dy] = [event.clientX - from.clientX, event.clientY - from.clientY];
+      from = null;
+      if (Math.max(Math.abs(dx), Math.abs(dy)) < LEAST_SWIPE) return;
+      const isFlat = Math.abs(dx) > Math.abs(dy);
+      this.byHand(isFlat ? (dx < 0 ? "left" : "right") : (dy < 0 ? "up" : "down"));
+    });
+  }
+
+  byHand(move) {
+    this.setAuto(false);
+    this.move(move);
   }
 
   /** The page is shown: begin a game if there is none. */
