@@ -28,10 +28,10 @@ from chess_snn.data import ReplayWindow
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Precision, build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.cuda_evaluator import StaticBatch
 from chess_snn.nets.inference_neurons import InferenceNeurons, ReferenceNeurons, choose_neurons
 from chess_snn.nets.neuron import lif, lif_on_gpu
 from chess_snn.nets.operations import POLICY_READOUT, count_operations
+from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.search import SearchSettings, make_search
 from chess_snn.self_play import play_games
 from chess_snn.training import TrainingSettings

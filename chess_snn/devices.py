@@ -202,21 +202,6 @@ def find_device(device: torch.device | str) -> torch.device:
     return found
 
 
-def device_fault_of(device: Device) -> str:
-    """Why this process, which sees no GPU but ``device``, cannot compute on it; empty if it can."""
-    if not device.is_gpu:
-        return ""
-    if simulated := num_simulated_gpus():
-        return "" if device.index < simulated else "it is not there any more"
-    if not torch.cuda.device_count():
-        return "it is not there any more"
-    try:
-        torch.zeros(1, device="cuda")
-    except RuntimeError as error:
-        return str(error).partition("\n")[0]
-    return ""
-
-
 def is_gpu(device: str) -> bool:
     """Whether ``device``, a name of torch's, is a GPU."""
     return device.startswith("cuda")

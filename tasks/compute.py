@@ -18,6 +18,7 @@ from chess_snn.errors import (
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
+from chess_snn.nets.gpu_faults import explain
 from chess_snn.types import LogFn
 from tasks.cluster.identity import resource
 from tasks.cluster.worker_pool import WorkerPool
@@ -160,7 +161,7 @@ class _Attempts:
             if _pool is None or not failed or not _pool.addresses_without(failed):
                 raise
             done = self._elsewhere(_pool, failed)
-            _pool.failed(failed, str(error))
+            _pool.failed(failed, str(explain(error)))
         if _pool is not None:
             _pool.health.succeeded(done.device)
         return done

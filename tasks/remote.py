@@ -39,6 +39,8 @@ PROGRESS_TOPIC: Final = "progress"
 """Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
 
 _EVENT_PERIOD_S = 0.5
+_REPLACED_AFTER_S: Final = 1.0
+"""By then the campaign knows of the error."""
 _MACHINES_TIMEOUT_S: Final = 1800.0
 """How long machines wait for one that still plays a match; one that is lost is noticed sooner."""
 
@@ -71,13 +73,20 @@ class Done(Generic[_Result]):
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Done[Any]:
-    """Call ``function(*arguments)`` on this worker; an error of it carries the device."""
+    """Call ``function(*arguments)`` on this worker; an error of it carries the device.
+
+    After an error of the GPU itself a process can use it no more: the worker is replaced.
+    """
     began, worker = time.monotonic(), get_worker()
     worker.log_event(BEGUN_TOPIC, worker.get_current_task())
     try:
         result = function(*arguments)
     except Exception as error:
         error.failed_on = own_device()  # type: ignore[attr-defined]  # goes along when pickled
+        if isinstance(error, torch.AcceleratorError):
+            worker.loop.add_callback(
+                worker.loop.call_later, _REPLACED_AFTER_S, worker.close_gracefully, restart=True
+            )
         raise
     return Done(result, str(worker.name), own_device(), time.monotonic() - began)
 

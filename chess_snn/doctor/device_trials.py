@@ -27,6 +27,7 @@ from chess_snn.errors import ChessSnnError
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import Evaluator, Network, build_network, make_evaluator
+from chess_snn.nets.gpu_faults import LEAVE_OUT, explain
 
 _SETTINGS: Final = (
     "self_play.games_per_iteration=64", "self_play.games_per_shard=64",
@@ -40,7 +41,6 @@ _GIB: Final = 2**30
 _KIB: Final = 2**10
 _TIMEOUT_S: Final = 300.0
 """Of a trial; the first one on a machine compiles for a minute."""
-_REMEDY: Final = "look at nvidia-smi; leave it out by --gpus or CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ def _check_answers(game: Game, network: Network, evaluator: Evaluator) -> None:
 def _main() -> int:
     try:
         trial = try_device(int(sys.argv[1]))
-    except (ChessSnnError, RuntimeError) as error:
-        first = str(error).strip().partition("\n")[0] or type(error).__name__
-        print(json.dumps({"error": first}))  # noqa: T201 - to the process that asked
+    except Exception as error:  # noqa: BLE001 - compilers fail in many ways
+        fault = explain(error)
+        print(json.dumps({"error": fault.fact, "remedy": fault.remedy}))  # noqa: T201 - to who asked
         return 1
     print(json.dumps(asdict(trial)))  # noqa: T201
     return 0
@@ -132,7 +132,7 @@ def try_devices(devices: Sequence[Device], timeout_s: float = _TIMEOUT_S) -> Ite
 def _try(device: Device, num_threads: int, timeout_s: float) -> Finding:
     subject = f"GPU {device.index} plays" if device.is_gpu else "CPU plays"
     environment = os.environ | {ASSIGNED_KIND: device.kind, VISIBLE_GPUS: device.token}
-    remedy = _REMEDY if device.is_gpu else "look at the memory and the limits of this machine"
+    remedy = LEAVE_OUT if device.is_gpu else "look at the memory and the limits of this machine"
     try:
         done = subprocess.run(
             [sys.executable, "-m", "chess_snn.doctor.device_trials", str(num_threads)],
@@ -141,7 +141,8 @@ def _try(device: Device, num_threads: int, timeout_s: float) -> Finding:
     except subprocess.TimeoutExpired:
         return broken(subject, f"did not answer within {timeout_s:.0f} s", remedy)
     if done.returncode:
-        return broken(subject, _reason(done), remedy)
+        reason, own_remedy = _reason(done)
+        return broken(subject, reason, own_remedy or remedy)
     trial = Trial(**json.loads(done.stdout.splitlines()[-1]))
     name = f" ({device.model})" if device.model else ""
     return ok(
@@ -151,13 +152,15 @@ def _try(device: Device, num_threads: int, timeout_s: float) -> Finding:
     )
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
-    """Why a trial failed, in one line."""
+def _reason(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
+    """Why a trial failed, in one line, and the remedy if it is known."""
     lines = done.stdout.strip().splitlines()
     if lines and lines[-1].startswith("{"):
-        return str(json.loads(lines[-1])["error"])
+        told = json.loads(lines[-1])
+        return told["error"], told["remedy"]
     complaints = done.stderr.strip().splitlines()
-    return complaints[-1] if complaints else f"its process ended with exit code {done.returncode}"
+    ended = f"its process ended with exit code {done.returncode}"
+    return complaints[-1] if complaints else ended, ""
 
 
 if __name__ == "__main__":

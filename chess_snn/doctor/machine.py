@@ -19,6 +19,8 @@ import torch.distributed
 from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
 from chess_snn.doctor.findings import Finding, broken, note, ok
+from chess_snn.nets.gpu_faults import explain, gpu_fault
+from chess_snn.nets.neuron import has_triton
 
 PROC: Final = Path("/proc")
 CGROUP: Final = Path("/sys/fs/cgroup")
@@ -31,6 +33,8 @@ LEAST_SHARED_MIB: Final = 512
 LEAST_FILES: Final = 1024
 """Open files of a process; a campaign with a few workers stays far below."""
 
+GOOD_FREE_SHARE: Final = 0.5
+"""Of a GPU's memory; with less, another process computes there."""
 _GIB: Final = 2**30
 _MIB: Final = 2**20
 LEAST_FREE_GIB: Final = 3.0
@@ -111,7 +115,7 @@ def check_open_files() -> Finding:
 
 
 def check_gpus() -> Iterator[Finding]:
-    """Each GPU that torch sees, by a small computation on it."""
+    """Each GPU that torch sees, by a matrix product and a Triton kernel on it."""
     build = torch.version.cuda
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     hidden = "" if visible is None else f"; CUDA_VISIBLE_DEVICES={visible}"
@@ -127,10 +131,11 @@ def check_gpus() -> Iterator[Finding]:
     if not torch.cuda.is_available():
         fact = f"torch {torch.__version__} is built for CUDA {build} and sees no GPU{hidden}"
         if _has_nvidia_driver() and visible != "":
-            yield broken(
-                "CUDA", fact, "look at nvidia-smi: the driver may be older than that CUDA, or a "
-                "container may have been started without --gpus all",
-            )
+            fault = explain(_reason_for_no_gpu())
+            yield broken("CUDA", f"{fact}: {fault.fact}", fault.remedy or (
+                "look at nvidia-smi -L: a container needs --gpus all, and a GPU in MIG mode an "
+                "instance, which CUDA_VISIBLE_DEVICES may name"
+            ))
         else:
             yield note("CUDA", fact)
         return
@@ -139,23 +144,47 @@ def check_gpus() -> Iterator[Finding]:
 
 
 def check_gpu(index: int, hidden: str) -> Finding:
-    """Whether GPU ``index`` computes."""
+    """Whether GPU ``index`` computes, and whether other processes leave it enough memory."""
     subject = f"GPU {index}"
-    try:
-        facts = torch.cuda.get_device_properties(index)
-        free, total = torch.cuda.mem_get_info(index)
-        ones = torch.ones(64, 64, device=f"cuda:{index}")
-        computes = float((ones @ ones).sum()) == 64.0**3
-    except RuntimeError as error:
-        first = str(error).partition("\n")[0]
-        return broken(subject, first, "look at nvidia-smi; leave it out by CUDA_VISIBLE_DEVICES")
-    if not computes:
-        return broken(subject, "computes wrongly", "leave it out by CUDA_VISIBLE_DEVICES")
-    return ok(
-        subject,
+    if fault := gpu_fault(f"cuda:{index}"):
+        return broken(subject, fault.fact, fault.remedy)
+    facts = torch.cuda.get_device_properties(index)
+    free, total = torch.cuda.mem_get_info(index)
+    fact = (
         f"{facts.name}, compute capability {facts.major}.{facts.minor}, {free / _GIB:.0f} of "
-        f"{total / _GIB:.0f} GiB free, CUDA {torch.version.cuda}{hidden}",
+        f"{total / _GIB:.0f} GiB free, CUDA {torch.version.cuda}{hidden}"
     )
+    if not has_triton():
+        return note(
+            subject, f"{fact}; without Triton its neurons are several times slower",
+            "install the triton that this torch requires",
+        )
+    return judge_gpu(subject, fact, free / total)
+
+
+def judge_gpu(subject: str, fact: str, free_share: float) -> Finding:
+    """Whether a GPU that computes, with so much of its memory free, is a whole one for us."""
+    if free_share < GOOD_FREE_SHARE:
+        return note(
+            subject, f"{fact}; other processes hold the rest",
+            "nvidia-smi lists them: end those that you do not need",
+        )
+    if " MIG " in fact:
+        return note(
+            subject, f"{fact}; CUDA gives a process one MIG instance only",
+            "start a worker for each by chess-snn cluster worker, with one instance in "
+            "CUDA_VISIBLE_DEVICES",
+        )
+    return ok(subject, fact)
+
+
+def _reason_for_no_gpu() -> Exception:
+    """What CUDA says when torch asks for its first GPU."""
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+    except (RuntimeError, AssertionError) as error:
+        return error
+    return RuntimeError("it has no GPU that this process may use")
 
 
 def check_nccl() -> Finding:

@@ -1,12 +1,14 @@
 """What search, players and benchmarks may know of a network: positions in, logits and values out.
 
-Evaluators share :class:`RowLimit`: fewer positions in a call where memory runs out.
+Evaluators share :class:`RowLimit`: fewer positions in a call where memory runs out. Those on GPUs
+measure their time by a :class:`BusyClock`.
 
 Dimensions: B positions, P bitplanes, M columns for legal actions.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -111,14 +113,21 @@ class RowLimit:
             torch.OutOfMemoryError: ``LEAST_ROWS`` positions are too many.
         """
         for part in self._parts(rows):
-            try:
-                answer(part)
-            except torch.OutOfMemoryError:
-                size = part.stop - part.start
-                if size <= LEAST_ROWS:
-                    raise
-                self._lower_to(max(LEAST_ROWS, size // 2))
+            # Not inside the except block: the traceback holds the memory of the failed call.
+            if not self._fits(part, answer):
                 self.answer(part, answer)
+
+    def _fits(self, part: slice, answer: Callable[[slice], None]) -> bool:
+        """Call ``answer`` with ``part``; halve the limit and return False if memory runs out."""
+        try:
+            answer(part)
+        except torch.OutOfMemoryError:
+            size = part.stop - part.start
+            if size <= LEAST_ROWS:
+                raise
+            self._lower_to(max(LEAST_ROWS, size // 2))
+            return False
+        return True
 
     def _parts(self, rows: slice) -> Iterator[slice]:
         lo = rows.start
@@ -133,3 +142,37 @@ class RowLimit:
                 return
             self._most = most
         _LOG.warning("the device's memory ran out: %d positions in a call from now on", most)
+
+
+class BusyClock:
+    """Seconds of wall clock during which at least one ``with`` block was open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._num_open = 0
+        self._since = 0.0
+        self._seconds = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        with self._lock:
+            running = time.perf_counter() - self._since if self._num_open else 0.0
+            return self._seconds + running
+
+    def __enter__(self) -> None:
+        """One more is using it."""
+        with self._lock:
+            if self._num_open == 0:
+                self._since = time.perf_counter()
+            self._num_open += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """One less is using it."""
+        with self._lock:
+            self._num_open -= 1
+            if self._num_open == 0:
+                self._seconds += time.perf_counter() - self._since

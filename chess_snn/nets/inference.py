@@ -29,8 +29,10 @@ from chess_snn.devices import processor_has_bfloat16
 from chess_snn.errors import ConfigError
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
+    INPUTS_MULTIPLE,
     Block,
     ConvNorm,
+    add_empty_inputs,
     each_tick,
     read_float32,
     read_legal_policy,
@@ -138,7 +140,8 @@ FoldedConv = FloatConv | BinaryConv
 class InferenceNetwork(nn.Module):
     """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory.
 
-    What only training asks for, the plies left, it cannot say.
+    What only training asks for, the plies left, it cannot say. All that comes from weights is a
+    parameter or a buffer, but for what oneDNN packs: ``load_state_dict`` makes another network.
     """
 
     def __init__(
@@ -152,6 +155,9 @@ class InferenceNetwork(nn.Module):
         self.neurons = neurons
         # Folded in float32, rounded after.
         source = copy.deepcopy(network).eval().requires_grad_(False).float()
+        add_empty_inputs(source.stem.conv, INPUTS_MULTIPLE[device.type])
+        self.num_planes = source.stem.conv.in_channels
+        """Planes of the input: those of the game, and empty ones."""
         policy, value = source.policy, source.value
         late_bias = neurons.adds_bias_for_nothing
 
@@ -182,6 +188,17 @@ class InferenceNetwork(nn.Module):
         """Where it runs."""
         return self.policy_readout.weight.device
 
+    def has_shape_of(self, other: "InferenceNetwork") -> bool:
+        """Whether both differ in their weights alone; False where oneDNN has packed these."""
+        return (
+            not any(isinstance(layer, BinaryConv) for layer in self.modules())
+            and self.state_dict().keys() == other.state_dict().keys()
+            and all(
+                getattr(self, name) == getattr(other, name)
+                for name in ("spec", "config", "precision", "device")
+            )
+        )
+
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
         fired_TBCHW = self._trunk(planes_BPHW)
@@ -205,6 +222,8 @@ class InferenceNetwork(nn.Module):
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
+        if (missing := self.num_planes - planes_BPHW.shape[1]) > 0:
+            planes_BPHW = nn.functional.pad(planes_BPHW, (0, 0, 0, 0, 0, missing))
         planes = planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
         stem_BCHW = self.stem(planes)
         u_TBCHW = stem_BCHW.unsqueeze(0)

@@ -35,6 +35,8 @@ so that the first policy is near uniform over legal moves and the first value ne
 TYPICAL_LOG_PLIES = 4.0
 """Log(1 + plies left) of some 50 plies, which is added to what the readout says: no step is wasted
 on learning the scale."""
+INPUTS_MULTIPLE = {"cpu": 1, "cuda": 8}
+"""Of the first convolution's channels, by device: cuDNN has its fast kernels for these alone."""
 IntegerArray = NDArray[np.integer[Any]]
 
 _BEHIND = float("-inf")
@@ -91,6 +93,14 @@ class ConvNorm(nn.Module):
     def forward(self, x_TBCHW: Tensor) -> Tensor:
         """Currents [T, B, C, H, W]."""
         return each_tick(lambda x_XCHW: self.norm(self.conv(x_XCHW)), x_TBCHW)
+
+
+def add_empty_inputs(conv: nn.Conv2d, multiple: int) -> None:
+    """Give ``conv`` input channels of weight 0 until their number is a multiple."""
+    missing = -conv.in_channels % multiple
+    wider = nn.functional.pad(conv.weight.detach(), (0, 0, 0, 0, 0, missing))
+    conv.weight = nn.Parameter(wider, requires_grad=conv.weight.requires_grad)
+    conv.in_channels += missing
 
 
 class Block(nn.Module):

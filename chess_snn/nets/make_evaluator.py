@@ -14,6 +14,7 @@ from chess_snn.nets.network import Network
 def make_evaluator(
     network: Network, *, device: torch.device | str = "cpu", precision: Precision = "bf16",
     num_threads: int | None = 1, chunk_size: int | None = None, exit_margin: float = 0.0,
+    instead_of: OwnedEvaluator | None = None,
 ) -> OwnedEvaluator:
     """Freeze ``network`` and make it answer on ``device``.
 
@@ -28,6 +29,8 @@ def make_evaluator(
             see :mod:`chess_snn.nets.calibration`. A GPU takes a batch whole.
         exit_margin: above 0, a network of several ticks on the CPU stops at a position when its
             likeliest action leads by this probability, see :mod:`chess_snn.nets.early_exit`.
+        instead_of: an evaluator that is not needed any more; it is closed. On a GPU its captured
+            graphs go on to a network of the same shape.
 
     Raises:
         ConfigError: a setting out of range, a device that is not here, or early exit of a network
@@ -37,6 +40,10 @@ def make_evaluator(
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
     frozen = freeze(network, precision, device=found)
     early = EarlyExitNetwork(frozen, exit_margin) if exit_margin else None
+    if isinstance(instead_of, CudaEvaluator) and found.type == "cuda":
+        return instead_of.renewed(frozen)
+    if instead_of is not None:
+        instead_of.close()
     if found.type == "cuda":
         return CudaEvaluator(frozen)
     return CpuEvaluator(frozen, num_threads, chunk_size, early)

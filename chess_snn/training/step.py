@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.nets import Network
+from chess_snn.nets.static_batch import capture_lock
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.gradients import (
     LOSS_FIGURES,
@@ -238,7 +239,9 @@ class CapturedStep:
         graph = torch.cuda.CUDAGraph()
         # The thread that prepares batches may use the device meanwhile.
         try:
-            with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+            with capture_lock, torch.cuda.graph(
+                graph, stream=self._stream, capture_error_mode="thread_local"
+            ):
                 before = self._step.buffers()
                 self._figures = self._step.apply(self._step.share_of(self._batch), before)
         except torch.OutOfMemoryError:  # a graph has memory of its own, beside what was warm

@@ -99,6 +99,14 @@ def test_the_servers_image_has_the_versions_that_the_project_asks_for():
     assert set(installed) <= set(allowed)
 
 
+def test_workers_have_the_compiler_that_triton_runs_bug():
+    """Without one, every worker with a GPU died at its first neuron."""
+    dockerfile = (DEPLOYMENTS / "Dockerfile").read_text()
+    worker = dockerfile[dockerfile.index("FROM base AS worker") :]
+    packages = re.search(r"apt-get install (.+?) \\\n", worker).group(1).split()
+    assert {"gcc", "libc6-dev"} <= set(packages)
+
+
 def test_what_the_dockerfile_copies_is_not_ignored():
     kept = [
         line.removeprefix("!") for line in (REPOSITORY / ".dockerignore").read_text().splitlines()

@@ -24,6 +24,7 @@ from chess_snn.doctor.machine import (
     check_machine,
     check_storage,
     cpu_quota,
+    judge_gpu,
 )
 from chess_snn.doctor.software import (
     Addresses,
@@ -134,6 +135,17 @@ def test_every_gpu_computes():
     findings = list(check_gpus())
     assert len(findings) == torch.cuda.device_count()
     assert set(levels(findings)) == {Level.OK}
+
+
+@pytest.mark.parametrize(("model", "free_share", "level", "remedy"), [
+    ("NVIDIA H200", 0.98, Level.OK, ""),
+    ("NVIDIA H200", 0.4, Level.NOTE, "nvidia-smi"),
+    ("NVIDIA H200 MIG 1g.18gb", 0.98, Level.NOTE, "CUDA_VISIBLE_DEVICES"),
+])
+def test_a_gpu_that_others_use_too(model, free_share, level, remedy):
+    finding = judge_gpu("GPU 0", f"{model}, compute capability 9.0", free_share)
+    assert finding.level is level
+    assert remedy in finding.remedy
 
 
 def test_a_disk_that_does_not_exist_yet_is_looked_at_through_its_parent(tmp_path):

@@ -21,7 +21,7 @@ from chess_snn.nets import (
     make_evaluator,
     net_config,
 )
-from chess_snn.nets.cuda_evaluator import BusyClock
+from chess_snn.nets.evaluator import BusyClock
 from chess_snn.nets.values import read_value
 
 TINY = net_config("tiny")

@@ -1,6 +1,7 @@
 """Evaluators on devices of fixed batches and of too little memory."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -9,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets import build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.cuda_evaluator import (
+from chess_snn.nets.evaluator import LEAST_ROWS, RowLimit
+from chess_snn.nets.inference import InferenceNetwork
+from chess_snn.nets.static_batch import (
     COLUMN_SIZES,
     ROW_SIZES,
     StaticBatch,
     column_bucket,
     row_bucket,
 )
-from chess_snn.nets.evaluator import LEAST_ROWS, RowLimit
-from chess_snn.nets.inference import InferenceNetwork
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,22 @@ def test_what_was_too_large_is_not_tried_again():
     tried.clear()
     limit.answer(slice(0, 4096), answer)
     assert tried == [512] * 8
+
+
+def test_a_call_that_failed_holds_no_memory_while_others_follow_bug():
+    """The traceback of the error did, so that smaller calls found no more memory."""
+    limit, activations, alive = RowLimit(4096), [], []
+
+    def answer(rows):
+        alive.append(sum(activation() is not None for activation in activations))
+        held = torch.empty(rows.stop - rows.start)
+        activations.append(weakref.ref(held))
+        if len(held) > 512:
+            raise torch.OutOfMemoryError("too many")
+
+    limit.answer(slice(0, 4096), answer)
+    assert len(alive) == 3 + 8
+    assert set(alive) == {0}
 
 
 def test_a_device_that_holds_next_to_nothing_is_given_up():

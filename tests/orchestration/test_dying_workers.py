@@ -22,6 +22,7 @@ from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from tasks.cluster.nannies import EXIT_TOPIC, count_oom_kills, local_cluster  # noqa: E402
 from tasks.cluster.worker_pool import SilenceLog, WorkerPool, describe_exit  # noqa: E402
 from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
+from tasks.remote import attempt, device_of  # noqa: E402
 
 
 def frozen(log: SilenceLog, after_s: float) -> set[str]:
@@ -152,6 +153,25 @@ def test_a_killed_and_a_frozen_worker_are_told_and_replaced() -> None:
         client.wait_for_workers(1, timeout=120)
         (third,) = pids(client)
         assert third not in {first, second}
+
+
+@pytest.mark.slow
+def test_a_process_whose_gpu_failed_is_replaced() -> None:
+    """CUDA refuses everything after such an error, until the process ends."""
+    failing = "import torch; raise torch.AcceleratorError('CUDA error: misaligned address')"
+    with (
+        dask.config.set(DASK_SETTINGS),
+        local_cluster(plan_here(load_config(settings=["execution.workers=1"])).slots) as cluster,
+        Client(cluster) as client,
+    ):
+        (first,) = pids(client)
+        with pytest.raises(RuntimeError, match="misaligned") as error:
+            client.submit(attempt, exec, failing, pure=False).result(timeout=120)
+        assert device_of(error.value)
+        psutil.Process(first).wait(60)
+        client.wait_for_workers(1, timeout=120)
+        assert client.submit(attempt, len, "abc").result(timeout=120).result == 3
+        assert pids(client) != [first]
 
 
 def test_a_worker_that_dies_again_much_later_is_not_given_up_bug() -> None:

@@ -1,8 +1,7 @@
 """A campaign's networks, ready to be asked, and the searches that ask them."""
 
-from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import read_manifest
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.games import Game, get_game
-from chess_snn.nets import Evaluator, Precision, make_evaluator
+from chess_snn.nets import Evaluator, OwnedEvaluator, Precision, make_evaluator
 from chess_snn.rng import derive_seed
 from chess_snn.search import PolicySearch, Search, make_search
 from chess_snn.self_play.starts import draw_starts
@@ -20,8 +19,13 @@ from chess_snn.training import load_weights_alone
 
 FROZEN_SETTINGS = "campaign_settings"
 """In the meta of each checkpoint: every setting when it was made."""
-_KEPT_NETWORKS = 3
+_KEPT_NETWORKS: Final = 3
 """The newest, and the two of a match."""
+_kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}
+"""The one that was asked for last is the last."""
+_GPU_GROUPS: Final = 4
+"""While one is in the network, the others are in their trees, which takes about three times as
+long for a network of the size `small` on a large GPU."""
 
 _MEASURED_POSITIONS = 512
 
@@ -48,19 +52,21 @@ def evaluator_of(folder: CampaignFolder, generation: int, *, num_threads: int = 
     checkpoint = folder.checkpoint(generation)
     digest = str(read_manifest(checkpoint).meta["weights_digest"])
     device = device_of(folder.config)
-    return _cached_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
+    return _kept_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
 
 
 def self_play_searches(
     config: CampaignConfig, evaluator: Evaluator, device: str, num_threads: int, simulations: int,
     num_games: int,
 ) -> list[Search]:
-    """The searches of ``num_games`` games at once: of all of them, or of one half each.
+    """The searches of ``num_games`` games at once, one for each group of games.
 
-    One half can be in its trees while the other is in the network, if the network has a GPU or
-    there are several threads.
+    One group can be in its trees while another is in the network: two if there are several
+    threads, and on a GPU up to ``_GPU_GROUPS``, if there are threads for their trees.
     """
-    num_groups = 2 if num_threads > 1 or is_gpu(device) else 1
+    num_groups = min(2, num_threads)
+    if is_gpu(device):
+        num_groups = _GPU_GROUPS if num_threads >= _GPU_GROUPS else 2
     return [
         make_search(
             get_game(config.campaign.game), evaluator, config.search,
@@ -88,17 +94,22 @@ def entropy_ratio(folder: CampaignFolder, evaluator: Evaluator) -> float:
     return float(result.prior_entropies.sum() / np.log(batch.num_legal).sum())
 
 
-@lru_cache(maxsize=_KEPT_NETWORKS)
-def _cached_evaluator(
+def _kept_evaluator(
     checkpoint: Path, digest: str, precision: Precision, device: str, num_threads: int
 ) -> Evaluator:
     """The network of a checkpoint, kept between the tasks of a warm worker.
 
-    ``digest`` is part of the key so that other weights at the same place are never mistaken.
+    ``digest`` is part of the key so that other weights at the same place are never mistaken. The
+    evaluator that was asked for longest ago makes room for a new one, and cannot be used any more.
     """
-    del digest
-    network = load_weights_alone(checkpoint)
-    return cast(
-        Evaluator,
-        make_evaluator(network, device=device, precision=precision, num_threads=num_threads),
-    )
+    key = (checkpoint, digest, precision, device, num_threads)
+    evaluator = _kept.pop(key, None)
+    if evaluator is None:
+        network = load_weights_alone(checkpoint)
+        is_full = len(_kept) >= _KEPT_NETWORKS
+        evaluator = make_evaluator(
+            network, device=device, precision=precision, num_threads=num_threads,
+            instead_of=_kept.pop(next(iter(_kept))) if is_full else None,
+        )
+    _kept[key] = evaluator
+    return evaluator
