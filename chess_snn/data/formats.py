@@ -59,8 +59,8 @@ class StoredFormat:
     """The version that is written."""
     upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
     """By version, from the oldest that is read up to the one before ``version``."""
-    first_with_digest: int | None = None
-    """The version from which on a file carries a digest of itself; None where none does."""
+    has_digest: bool = False
+    """Whether a file carries a digest of itself."""
 
     def __post_init__(self) -> None:
         assert sorted(self.upgrades) == list(range(self.oldest, self.version))
@@ -102,7 +102,7 @@ class StoredFormat:
 
     def sealed(self, body: Json) -> Json:
         """``body`` as it is written to a file: with the version, and with its digest."""
-        assert self.first_with_digest is not None
+        assert self.has_digest
         return with_digest({_VERSION: self.version} | body)
 
     def unsealed(self, body: Json, place: Path, hint: str) -> Json:
@@ -125,17 +125,13 @@ class StoredFormat:
         """See that ``body``, read from ``place``, is what was written, as far as it can be known.
 
         Raises:
+            UnknownVersionError: it has no digest, and is of a version that is not read.
             CorruptDataError: its digest is not its own, or is gone.
         """
-        version = body.get(_VERSION)
-        has_to_have = (
-            self.first_with_digest is not None
-            and isinstance(version, int)
-            and version >= self.first_with_digest
-        )
         if DIGEST in body and not is_own_digest(body):
             fault = "its digest is not that of its content"
-        elif DIGEST not in body and has_to_have:
+        elif DIGEST not in body and self.has_digest:
+            self.check(body.get(_VERSION), place)
             fault = "its digest is gone"
         else:
             return

@@ -17,7 +17,6 @@ from chess_snn.errors import CorruptDataError, PositionError, UsageError
 from chess_snn.evaluation.match_result import (
     CUT,
     FORFEIT_ENDING,
-    OLDEST_SCHEMA,
     SCHEMA,
     VOID_ENDING,
     MatchResult,
@@ -27,9 +26,7 @@ from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.pgn.writing import format_moves, game_tags
 from chess_snn.types import BoolArray, Float64Array, Json, UInt64Array
 
-_FORMAT: Final = StoredFormat(
-    "match", version=SCHEMA, upgrades={OLDEST_SCHEMA: dict}, first_with_digest=3
-)
+_FORMAT: Final = StoredFormat("match", version=SCHEMA, has_digest=True)
 PLAYER_FACTS: Final = {
     "generation": "Generation", "simulations": "Simulations", "config_digest": "ConfigDigest",
 }

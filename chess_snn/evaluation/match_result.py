@@ -32,9 +32,7 @@ from chess_snn.types import (
 )
 
 SCHEMA: Final = 3
-"""Of matches as JSON; version 1 kept no moves, version 2 no digest of its file."""
-OLDEST_SCHEMA: Final = 2
-"""The oldest that is read."""
+"""Of matches as JSON."""
 CUT: Final = "ply_cap"
 """Ending of a truncated game, named as in self-play."""
 FORFEIT_ENDING: Final = "forfeit"
@@ -262,10 +260,10 @@ class MatchResult:
             UnknownVersionError: it is of another version.
             CorruptDataError: it is damaged.
         """
-        if body.get("schema") not in (OLDEST_SCHEMA, SCHEMA):
+        if body.get("schema") != SCHEMA:
             raise UnknownVersionError(
-                f"match of schema {body.get('schema', 1)}, this version reads {OLDEST_SCHEMA} and "
-                f"{SCHEMA}: earlier ones kept no moves; play it again"
+                f"match of schema {body.get('schema', 1)}, this version reads {SCHEMA}; play it "
+                "again"
             )
         try:
             games, openings = body["per_game"], body["openings"]
