@@ -101,9 +101,9 @@ class StoredFormat:
         return body
 
     def sealed(self, body: Json) -> Json:
-        """``body`` as it is written to a file: with the version, and with its digest."""
-        assert self.has_digest
-        return with_digest({_VERSION: self.version} | body)
+        """``body`` as it is written to a file: with the version, and a digest if it has one."""
+        body = {_VERSION: self.version} | body
+        return with_digest(body) if self.has_digest else body
 
     def unsealed(self, body: Json, place: Path, hint: str) -> Json:
         """What :meth:`sealed` was given, or a writer of an earlier version.
@@ -115,24 +115,14 @@ class StoredFormat:
 
         Raises:
             UnknownVersionError: it is of a version that is not read.
-            CorruptDataError: it is not what was written.
-        """
-        self.check_digest(body, place, hint)
-        rest = {name: value for name, value in body.items() if name not in (_VERSION, DIGEST)}
-        return self.upgraded(rest, body.get(_VERSION), place)
-
-    def check_digest(self, body: Json, place: Path, hint: str) -> None:
-        """See that ``body``, read from ``place``, is what was written, as far as it can be known.
-
-        Raises:
-            UnknownVersionError: it has no digest, and is of a version that is not read.
-            CorruptDataError: its digest is not its own, or is gone.
+            CorruptDataError: it is not what was written: its digest is not its own, or is gone.
         """
         if DIGEST in body and not is_own_digest(body):
-            fault = "its digest is not that of its content"
-        elif DIGEST not in body and self.has_digest:
-            self.check(body.get(_VERSION), place)
-            fault = "its digest is gone"
-        else:
-            return
-        raise CorruptDataError(f"{place} is damaged: {fault}; {hint}")
+            raise CorruptDataError(
+                f"{place} is damaged: its digest is not that of its content; {hint}"
+            )
+        self.check(body.get(_VERSION), place)
+        if self.has_digest and DIGEST not in body:
+            raise CorruptDataError(f"{place} is damaged: its digest is gone; {hint}")
+        rest = {name: value for name, value in body.items() if name not in (_VERSION, DIGEST)}
+        return self.upgraded(rest, body.get(_VERSION), place)

@@ -22,7 +22,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from chess_snn.data import is_committed, read_json, sweep_temporaries, write_json
+from chess_snn.data import StoredFormat, is_committed, read_json, sweep_temporaries, write_json
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.settings import settings_class
 from chess_snn.types import Json
@@ -44,7 +44,7 @@ FAULT_KINDS: Final = {
 
 _LONGEST_TOKEN: Final = 60
 _COUNTS: Final = ("games_read", "games", "positions", "latin1_headers", "played_on")
-_KEYS: Final = {"schema", "refused", *_COUNTS}
+_KEYS: Final = {"refused", *_COUNTS}
 
 
 @settings_class("bad game")
@@ -159,7 +159,8 @@ def _count(value: object) -> int:
 
 IMPORT_FILE: Final = "import.json"
 REPORT_FILE: Final = "report.json"
-SCHEMA: Final = 1
+_IMPORT: Final = StoredFormat("import", version=1)
+_REPORT: Final = StoredFormat("report of an import", version=1)
 
 ID_LENGTH: Final = 12
 """Hexadecimal digits of ``ImportSource.content``."""
@@ -210,7 +211,7 @@ class ImportFolder:
                 )
             return begun
         _check_new(path)
-        write_json(path / IMPORT_FILE, {"schema": SCHEMA} | asdict(source))
+        write_json(path / IMPORT_FILE, _IMPORT.sealed(asdict(source)))
         return cls(path, source)
 
     @classmethod
@@ -218,18 +219,15 @@ class ImportFolder:
         """The import in ``path``, finished or not.
 
         Raises:
+            UnknownVersionError: its description is of a version that is not read.
             CorruptDataError: its description is missing or damaged.
         """
-        body = read_json(path / IMPORT_FILE)
+        file, hint = path / IMPORT_FILE, "import the file into a new folder"
+        body = _IMPORT.unsealed(read_json(file), file, hint)
         try:
-            if body.pop("schema") != SCHEMA:
-                raise ValueError("another schema")
-            source = ImportSource(**body)
+            return cls(path, ImportSource(**body))
         except _MISFITS as error:
-            raise CorruptDataError(
-                f"{path / IMPORT_FILE} is damaged ({error!r}); import the file into a new folder"
-            ) from error
-        return cls(path, source)
+            raise CorruptDataError(f"{file} is damaged ({error!r}); {hint}") from error
 
     def shard(self, index: int) -> Path:
         """The folder of one chunk's games."""
@@ -251,23 +249,23 @@ class ImportFolder:
 
     def finish(self, report: ImportReport) -> None:
         """Say that all of the file is here."""
-        write_json(self.path / REPORT_FILE, {"schema": SCHEMA} | report.to_json())
+        write_json(self.path / REPORT_FILE, _REPORT.sealed(report.to_json()))
 
     def report(self) -> ImportReport | None:
         """What came in; None as long as the import is not finished.
 
         Raises:
+            UnknownVersionError: it is of a version that is not read.
             CorruptDataError: it is damaged.
         """
-        path = self.path / REPORT_FILE
+        path, hint = self.path / REPORT_FILE, "delete it and import the file again"
         if not path.exists():
             return None
+        body = _REPORT.unsealed(read_json(path), path, hint)
         try:
-            return ImportReport.from_json(read_json(path))
+            return ImportReport.from_json(body)
         except _MISFITS as error:
-            raise CorruptDataError(
-                f"{path} is damaged ({error!r}); delete it and import the file again"
-            ) from error
+            raise CorruptDataError(f"{path} is damaged ({error!r}); {hint}") from error
 
     @property
     def _games(self) -> Path:
