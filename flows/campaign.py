@@ -34,20 +34,18 @@ from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
 from chess_snn.data import is_committed
 from chess_snn.interrupts import listen_again
 from flows import parameters
-from flows.campaign_runs import (
-    campaign_tag,
-    close_stale_flow_runs,
-    one_run_a_folder,
-    untagged_tasks,
-)
 from flows.cluster import watched_workers
 from flows.context import (
     CampaignRun,
+    campaign_tag,
+    close_stale_flow_runs,
+    one_run_a_folder,
     open_backup,
     retried,
     send_to_store,
     show_in_mlflow,
     show_report,
+    untagged_tasks,
 )
 from flows.iteration import run_iterations
 from flows.listeners import (
@@ -64,7 +62,7 @@ from flows.servers import prefect_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
-from tasks.report import report
+from tasks.record import report
 from tasks.stages import evaluate_final, train_first, train_supervised
 from tasks.tracking import TrackingError
 

@@ -34,10 +34,9 @@ from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
-from flows.campaign_runs import untagged_tasks
-from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow
+from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow, untagged_tasks
+from flows.deploying import await_server
 from flows.listeners import worker_shares
-from flows.prefect_errors import await_server
 from tasks import compute
 from tasks.progress import Stage
 from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train

@@ -18,9 +18,8 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import check_book
 from chess_snn.types import Json
-from flows.campaign_runs import one_run_a_folder
 from flows.cluster import watched_workers
-from flows.context import retried
+from flows.context import one_run_a_folder, retried
 from flows.listeners import log_lines, progress_artifact
 from flows.parameters import Count, CountOrNone, absolute_path
 from tasks import compute

@@ -1,4 +1,4 @@
-"""The recording task: show MLflow what the receipts say."""
+"""The tasks that show a campaign: what the receipts say in MLflow, and the campaign's page."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -25,12 +25,28 @@ from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.recorded_games import to_pgn
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.data import is_committed
-from chess_snn.errors import CorruptDataError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.failpoints import failpoint
+from chess_snn.report.page import write_report
 from chess_snn.sources import provenance
 from chess_snn.types import Json, LogFn
 from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
+
+
+@task(name="report", task_run_name="report")
+def report(folder: CampaignFolder) -> str | None:
+    """Write the campaign's page into its folder; it is a view, so the campaign does without it.
+
+    Returns:
+        Why it could not be written; None where it was.
+    """
+    try:
+        write_report(folder)
+    except (CorruptDataError, UsageError) as error:
+        return str(error)
+    return None
+
 
 SAMPLE_GAMES: Final = 10
 """Of the newest iteration, among the files of the run."""

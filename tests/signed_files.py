@@ -5,7 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.data import is_own_digest, with_digest
+from chess_snn.data import is_own_digest, with_digest, write_json
+
+MATCH, REPORT = 3, 2
+"""Versions."""
+
+
+def write_signed(path: Path, version: int, body: dict) -> None:
+    """Write ``body`` with a version and a digest."""
+    write_json(path, with_digest({"schema": version} | body))
 
 
 def resign(path: Path, change: Callable[[dict], None]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+from signed_files import MATCH, REPORT, write_signed
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -55,7 +56,6 @@ from chess_snn.data import (
     read_shard,
     staged_folder,
     verify_folder,
-    write_json,
 )
 from chess_snn.data.commit import commit_archive
 from chess_snn.games import get_game
@@ -171,8 +171,8 @@ def commit_shards(folder: CampaignFolder, iteration: int, count: int = 2) -> Non
 
 def evaluate(folder: CampaignFolder, generation: int) -> None:
     for match in summaries(generation):
-        write_json(folder.match(event_of(generation), match["name"]), match)
-    write_json(folder.match(event_of(generation), CONVERSION), {"rate": 0.75})
+        write_signed(folder.match(event_of(generation), match["name"]), MATCH, match)
+    write_signed(folder.match(event_of(generation), CONVERSION), REPORT, {"rate": 0.75})
 
 
 def finish(folder: CampaignFolder, iteration: int) -> Receipt:

@@ -17,8 +17,7 @@ from chess_snn.campaign import (
 from chess_snn.campaign.backup import check_store
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
-from chess_snn.campaign.extending import extend_campaign
-from chess_snn.campaign.forking import fork_campaign, fork_config
+from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
 from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
@@ -33,7 +32,7 @@ from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_json, print_message, stoppable
-from chess_snn.cli.estimate import estimate
+from chess_snn.cli.cost import estimate
 from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
     AsJsonOption,
@@ -265,7 +264,7 @@ def _check_before_create(config: CampaignConfig) -> None:
     check_store(config.storage)
     _check_workers(config)
     if server := os.environ.get("PREFECT_API_URL"):
-        load_flows("prefect_errors").check_server(server)
+        load_flows("deploying").check_server(server)
 
 
 def _check_workers(config: CampaignConfig) -> None:

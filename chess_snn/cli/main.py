@@ -92,7 +92,7 @@ _ROWS: Final = (
      "Rate a campaign's generations and opponents from all their games at once."),
     ("results", "results:results_command",
      "Show every finished iteration of a campaign, from its folder alone."),
-    ("report", "report:report_command",
+    ("report", "results:report_command",
      "Write a campaign as one HTML file: curves, tables, games on a board, spikes and costs."),
     ("train", "train:train_command",
      "Train a campaign's next generation on the games that it has played."),

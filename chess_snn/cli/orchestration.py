@@ -55,8 +55,8 @@ def load_web(module: str) -> ModuleType:
 
 
 def fetch_model(address: str) -> Path:
-    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
-    folder: Path = _load("tasks.tracking.fetching", "orchestration").fetch_model(address)
+    """The folder of a registered model; see :func:`tasks.tracking.registry.fetch_model`."""
+    folder: Path = _load("tasks.tracking.registry", "orchestration").fetch_model(address)
     return folder
 
 

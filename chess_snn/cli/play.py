@@ -15,8 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from chess_snn.campaign.models.references import Model
-from chess_snn.cli.console import console, print_message
-from chess_snn.cli.keyboard import Keyboard, has_keyboard
+from chess_snn.cli.console import Keyboard, console, has_keyboard, print_message
 from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
 from chess_snn.cli.players import (
     ADVISER,

@@ -1,4 +1,4 @@
-"""``chess-snn results`` and ``ratings``: a campaign's iterations, matches and players as tables."""
+"""``chess-snn results``, ``ratings`` and ``report``: a campaign as tables, and as one HTML page."""
 
 import io
 from collections.abc import Sequence
@@ -29,6 +29,7 @@ from chess_snn.report.columns import (
     match_columns,
     strength_columns,
 )
+from chess_snn.report.page import write_report
 from chess_snn.types import Json
 
 _FILE_WIDTH: Final = 240
@@ -170,3 +171,20 @@ def ratings_command(directory: CampaignArgument, as_json: AsJsonOption = False) 
     )
     if rated.notice is not None:
         print_message(rated.notice)
+
+
+def report_command(
+    directory: CampaignArgument,
+    out: Annotated[
+        Path | None,
+        output_option("Write to this file; by default report.html in the campaign's folder."),
+    ] = None,
+) -> None:
+    """Write a campaign as one HTML file: curves, tables, games on a board, spikes and costs.
+
+    The file needs no network and no other file, and can be sent to anyone. A campaign writes it at
+    its end; write it earlier for one that is still running or was stopped.
+
+    chess-snn report campaigns/cpu-001 --out report.html
+    """
+    print_message(f"Written: {write_report(CampaignFolder.open(directory), out)}")

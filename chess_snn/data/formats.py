@@ -59,8 +59,8 @@ class StoredFormat:
     """The version that is written."""
     upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
     """By version, from the oldest that is read up to the one before ``version``."""
-    first_with_digest: int | None = None
-    """The version from which on a file carries a digest of itself; None where none does."""
+    has_digest: bool = False
+    """Whether a file carries a digest of itself."""
 
     def __post_init__(self) -> None:
         assert sorted(self.upgrades) == list(range(self.oldest, self.version))
@@ -101,9 +101,9 @@ class StoredFormat:
         return body
 
     def sealed(self, body: Json) -> Json:
-        """``body`` as it is written to a file: with the version, and with its digest."""
-        assert self.first_with_digest is not None
-        return with_digest({_VERSION: self.version} | body)
+        """``body`` as it is written to a file: with the version, and a digest if it has one."""
+        body = {_VERSION: self.version} | body
+        return with_digest(body) if self.has_digest else body
 
     def unsealed(self, body: Json, place: Path, hint: str) -> Json:
         """What :meth:`sealed` was given, or a writer of an earlier version.
@@ -115,28 +115,14 @@ class StoredFormat:
 
         Raises:
             UnknownVersionError: it is of a version that is not read.
-            CorruptDataError: it is not what was written.
+            CorruptDataError: it is not what was written: its digest is not its own, or is gone.
         """
-        self.check_digest(body, place, hint)
+        if DIGEST in body and not is_own_digest(body):
+            raise CorruptDataError(
+                f"{place} is damaged: its digest is not that of its content; {hint}"
+            )
+        self.check(body.get(_VERSION), place)
+        if self.has_digest and DIGEST not in body:
+            raise CorruptDataError(f"{place} is damaged: its digest is gone; {hint}")
         rest = {name: value for name, value in body.items() if name not in (_VERSION, DIGEST)}
         return self.upgraded(rest, body.get(_VERSION), place)
-
-    def check_digest(self, body: Json, place: Path, hint: str) -> None:
-        """See that ``body``, read from ``place``, is what was written, as far as it can be known.
-
-        Raises:
-            CorruptDataError: its digest is not its own, or is gone.
-        """
-        version = body.get(_VERSION)
-        has_to_have = (
-            self.first_with_digest is not None
-            and isinstance(version, int)
-            and version >= self.first_with_digest
-        )
-        if DIGEST in body and not is_own_digest(body):
-            fault = "its digest is not that of its content"
-        elif DIGEST not in body and has_to_have:
-            fault = "its digest is gone"
-        else:
-            return
-        raise CorruptDataError(f"{place} is damaged: {fault}; {hint}")

@@ -268,8 +268,8 @@ def read_archive(path: Path) -> tuple[Manifest, bytes]:
     return _verify_archive(path, path, content), content
 
 
-def check_kind(folder: Path, manifest: Manifest, stored: StoredFormat, version: object) -> int:
-    """``version`` of the committed ``folder``, if it is one that is read.
+def check_kind(folder: Path, manifest: Manifest, stored: StoredFormat, version: object) -> None:
+    """See that the committed ``folder`` is a ``stored``, of a ``version`` that is read.
 
     Raises:
         UnknownVersionError: ``folder`` is another kind of folder, or of another version.
@@ -278,7 +278,7 @@ def check_kind(folder: Path, manifest: Manifest, stored: StoredFormat, version: 
         raise UnknownVersionError(
             f"{folder} must be a {stored.name}, found a {manifest.kind!r}; give another folder"
         )
-    return stored.check(version, folder)
+    stored.check(version, folder)
 
 
 def describe_file(path: Path) -> StoredFile:

@@ -110,11 +110,6 @@ STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
 }
 """The stored columns, one array each."""
 
-_SINCE_VERSION_2: Final = {
-    "surprises": "actions", "cut_values_white": "outcomes_white", "start_kinds": "outcomes_white",
-}
-"""Columns that version 1 of a shard lacks, each with a column that has as many rows."""
-
 _SMALLEST_WEIGHT: Final = np.finfo(np.float16).smallest_subnormal
 """A positive weight must stay positive in float16."""
 _WEIGHT_SUM_TOLERANCE: Final = 2e-3
@@ -129,23 +124,6 @@ def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
         "target_weights": np.maximum(records.target_weights, _SMALLEST_WEIGHT),
     }
     return {name: columns[name].astype(dtype) for name, dtype in STORED_DTYPES.items()}
-
-
-def columns_of(version: int) -> list[str]:
-    """The columns that a shard of ``version`` has."""
-    return [name for name in STORED_DTYPES if version > 1 or name not in _SINCE_VERSION_2]
-
-
-def add_later_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """``columns`` of any version as the present one has them.
-
-    Surprises were not recorded in version 1, truncated games counted as drawn, and all games began
-    at the beginning: 0 in each column.
-    """
-    return {
-        name: np.zeros(len(columns[like]), STORED_DTYPES[name])
-        for name, like in _SINCE_VERSION_2.items()
-    } | dict(columns)
 
 
 def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:

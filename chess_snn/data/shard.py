@@ -4,8 +4,8 @@ Every column is a Zarr array of its own. State words are stored word by word (a 
 a word changes little from one position to the next, so each column of words shrinks to about a
 byte a position. Every chunk is written, even an empty one, and carries zstd's checksum; Zarr
 itself would read a missing chunk as zeros, so a shard is first compared with its manifest, and then
-decoded from memory as it was compared. Earlier versions wrote the same files into a folder, which
-is read as well.
+decoded from memory as it was compared. Version 2 was a folder of the same files, which is read as
+well.
 
 Zarr writes the arrays, in memory, and anyone who has Zarr can read them::
 
@@ -40,10 +40,9 @@ from chess_snn.data.manifest import (
     verify_folder,
 )
 from chess_snn.data.records import (
+    STORED_DTYPES,
     GameRecords,
-    add_later_columns,
     check_records,
-    columns_of,
     from_columns,
     spec_faults,
     to_columns,
@@ -52,8 +51,8 @@ from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
-SHARD_FORMAT: Final = StoredFormat("shard", version=3, upgrades={1: dict, 2: dict})
-"""Version 1 had fewer columns; up to version 2, a shard was a folder. Manifests said the same."""
+SHARD_FORMAT: Final = StoredFormat("shard", version=3, upgrades={2: dict})
+"""Of both versions, the manifests say the same."""
 
 _DECODING_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What metadata and chunks raise that are not those of a shard."""
@@ -119,10 +118,9 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
         CorruptDataError: all digests are right, and yet a column is not that of a shard.
     """
     manifest, files = read_folder(folder)
-    version = _check_kind(folder, manifest)
+    _check_kind(folder, manifest)
     try:
-        columns = decode_arrays(files, columns_of(version))
-        records = from_columns(add_later_columns(columns))
+        records = from_columns(decode_arrays(files, STORED_DTYPES))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
         raise CorruptDataError(
@@ -163,9 +161,8 @@ def check_shard(folder: Path) -> Manifest:
     return manifest
 
 
-def _check_kind(folder: Path, manifest: Manifest) -> int:
-    """The version of the shard that ``manifest`` is of."""
-    return check_kind(folder, manifest, SHARD_FORMAT, manifest.meta.get("shard_version"))
+def _check_kind(folder: Path, manifest: Manifest) -> None:
+    check_kind(folder, manifest, SHARD_FORMAT, manifest.meta.get("shard_version"))
 
 
 def _check_counts(records: GameRecords, manifest: Manifest) -> None:

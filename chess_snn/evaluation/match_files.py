@@ -14,22 +14,13 @@ import numpy as np
 
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CorruptDataError, PositionError, UsageError
-from chess_snn.evaluation.match_result import (
-    CUT,
-    FORFEIT_ENDING,
-    OLDEST_SCHEMA,
-    SCHEMA,
-    VOID_ENDING,
-    MatchResult,
-)
+from chess_snn.evaluation.match_result import CUT, FORFEIT_ENDING, VOID_ENDING, MatchResult
 from chess_snn.evaluation.solo import chance_words, seeds_of_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.pgn.writing import format_moves, game_tags
 from chess_snn.types import BoolArray, Float64Array, Json, UInt64Array
 
-_FORMAT: Final = StoredFormat(
-    "match", version=SCHEMA, upgrades={OLDEST_SCHEMA: dict}, first_with_digest=3
-)
+_FORMAT: Final = StoredFormat("match", version=3, has_digest=True)
 PLAYER_FACTS: Final = {
     "generation": "Generation", "simulations": "Simulations", "config_digest": "ConfigDigest",
 }
@@ -61,11 +52,11 @@ def read_match_body(path: Path) -> Json:
     """What :func:`write_match` put at ``path``, for :meth:`MatchResult.from_json`.
 
     Raises:
+        UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing, or is not what was written.
     """
-    body = read_json(path)
-    _FORMAT.check_digest(body, path, "restore it from a copy, or delete it and play it again")
-    return body
+    hint = "restore it from a copy, or delete it and play it again"
+    return _FORMAT.unsealed(read_json(path), path, hint)
 
 
 def read_kept_match(game: Game, path: Path, conditions: Json) -> MatchResult | None:

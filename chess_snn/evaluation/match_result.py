@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from chess_snn.data.records import offsets
-from chess_snn.errors import CorruptDataError, UnknownVersionError, UsageError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.played_moves import pack_moves, unpack_moves
 from chess_snn.evaluation.players import ProgramFacts
 from chess_snn.evaluation.scores import pair_counts, pair_interval
@@ -31,10 +31,6 @@ from chess_snn.types import (
     UInt8Array,
 )
 
-SCHEMA: Final = 3
-"""Of matches as JSON; version 1 kept no moves, version 2 no digest of its file."""
-OLDEST_SCHEMA: Final = 2
-"""The oldest that is read."""
 CUT: Final = "ply_cap"
 """Ending of a truncated game, named as in self-play."""
 FORFEIT_ENDING: Final = "forfeit"
@@ -51,7 +47,7 @@ _COLUMNS: Final = (
 """Arrays that those of several matches are joined to."""
 _SOLO_COLUMNS: Final[dict[str, type]] = {"points": float, "milestones": int}
 """Of every game, in a game of one player alone."""
-DETAILS: Final = ("schema", "openings", "per_game")
+DETAILS: Final = ("openings", "per_game")
 """What :meth:`MatchResult.to_json` says beyond :meth:`MatchResult.summary`."""
 
 
@@ -259,14 +255,8 @@ class MatchResult:
             body: as written; other keys are ignored.
 
         Raises:
-            UnknownVersionError: it is of another version.
             CorruptDataError: it is damaged.
         """
-        if body.get("schema") not in (OLDEST_SCHEMA, SCHEMA):
-            raise UnknownVersionError(
-                f"match of schema {body.get('schema', 1)}, this version reads {OLDEST_SCHEMA} and "
-                f"{SCHEMA}: earlier ones kept no moves; play it again"
-            )
         try:
             games, openings = body["per_game"], body["openings"]
             result = cls(
@@ -327,7 +317,7 @@ class MatchResult:
         if self.is_solo:
             columns |= {name: getattr(self, name).tolist() for name in _SOLO_COLUMNS}
         openings = {"key": list(self.opening_keys), "position": list(self.opening_positions)}
-        return self.summary() | {"schema": SCHEMA, "openings": openings, "per_game": columns}
+        return self.summary() | {"openings": openings, "per_game": columns}
 
     def _unfinished(self, score_a: float) -> int:
         """Games of that score that did not end by the rules."""

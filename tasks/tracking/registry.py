@@ -1,11 +1,17 @@
-"""Checkpoints as versions of a registered model, callable with a position and free of pickle."""
+"""Checkpoints as versions of a registered model, callable with a position and free of pickle.
 
+They are fetched by their address, once, and kept as exported folders.
+"""
+
+import re
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
+from typing import Final
 from urllib.parse import urlsplit
 
+import mlflow
 import numpy as np
 import pandas as pd
 from mlflow import pyfunc
@@ -13,17 +19,29 @@ from mlflow.entities import LoggedModel, LoggedModelOutput, Run
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model, ModelSignature
-from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
+from mlflow.protos.databricks_pb2 import (
+    INVALID_PARAMETER_VALUE,
+    RESOURCE_ALREADY_EXISTS,
+    RESOURCE_DOES_NOT_EXIST,
+    ErrorCode,
+)
 from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, ParamSpec, Schema
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
+from chess_snn.caches import cache_root
+from chess_snn.campaign.configuration.loading import config_of_texts
+from chess_snn.campaign.models.exporting import commit_model
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_text
 from chess_snn.campaign.store.receipts import VERDICT_WORDS
+from chess_snn.data import is_committed
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import Game
-from tasks.tracking import CANDIDATE, artifact_folder, model_name
-from tasks.tracking.campaign_run import find_version
-from tasks.tracking.store import store_files
+from chess_snn.nets import load_network, network_digest
+from chess_snn.training import WEIGHTS
+from tasks.tracking import CANDIDATE, TrackingError, artifact_folder, existing_store, model_name
+from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG, find_version
+from tasks.tracking.store import open_store, store_files, tracking_errors
 
 MOST_DESCRIPTION = 5000
 """Characters that MLflow keeps."""
@@ -180,3 +198,87 @@ def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
         pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in SERVED_WITH],
         mlflow_model=model,
     )
+
+
+_ADDRESS: Final = re.compile(
+    r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"
+)
+_UNKNOWN: Final = {ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE)}
+_KEPT_IN: Final = "models"
+
+
+def fetch_model(address: str) -> Path:
+    """The registered model at ``address`` as an exported folder, in the cache.
+
+    The registry is asked every time, for an alias moves; weights are fetched once.
+
+    Args:
+        address: ``models:/chess-snn@champion``, or ``models:/chess-snn/12``.
+
+    Raises:
+        UsageError: the address is malformed, or nothing is registered there.
+        TrackingError: the store is away, or not there yet.
+        CorruptDataError: what is registered is not a network of this program.
+    """
+    wanted = _ADDRESS.fullmatch(address)
+    if wanted is None:
+        raise UsageError(
+            f"{address!r} is not an address of a registered model; write models:/NAME@ALIAS or "
+            "models:/NAME/VERSION, such as models:/chess-snn@champion"
+        )
+    uri = existing_store()
+    if uri is None:
+        raise TrackingError(
+            f"{address} cannot be looked up: there is no MLflow store yet; run a campaign first, "
+            "or set MLFLOW_TRACKING_URI"
+        )
+    with tracking_errors(uri):
+        client = open_store(uri)
+        version = _find_version(client, uri, address, wanted)
+        # Neither a run nor a version of it ever has other weights.
+        target = cache_root() / _KEPT_IN / f"{version.run_id}-{version.version}"
+        if not is_committed(target):
+            _keep(uri, version, client.get_run(version.run_id), target)
+    return target
+
+
+def _find_version(
+    client: MlflowClient, uri: str, address: str, wanted: re.Match[str]
+) -> ModelVersion:
+    try:
+        if wanted["alias"]:
+            return client.get_model_version_by_alias(wanted["name"], wanted["alias"])
+        return client.get_model_version(wanted["name"], wanted["version"])
+    except MlflowException as error:
+        if error.error_code not in _UNKNOWN:
+            raise
+        raise UsageError(
+            f"{address} is not registered in {uri}; see what is: chess-snn models list CAMPAIGN, "
+            "or the page Models of MLflow"
+        ) from error
+
+
+def _keep(uri: str, version: ModelVersion, run: Run, target: Path) -> None:
+    """Commit the weights of ``version`` to ``target``, with the settings of its campaign."""
+    name = f"version {version.version} of {version.name} in {uri}"
+    with tempfile.TemporaryDirectory() as scratch:
+        mlflow.artifacts.download_artifacts(
+            artifact_uri=f"{version.source}/artifacts", dst_path=scratch, tracking_uri=uri
+        )
+        weights = next(Path(scratch).rglob(WEIGHTS), None)
+        if weights is None:
+            raise CorruptDataError(
+                f"{name} has no {WEIGHTS}; give one that a campaign has registered"
+            )
+        digest = network_digest(load_network(weights))
+        if digest != version.tags.get("digest", digest):
+            raise CorruptDataError(
+                f"{name} has other weights than were registered; give another version"
+            )
+        commit_model(target, weights, config_of_texts(run.data.params), {
+            "generation": int(version.tags.get("generation", 0)),
+            "campaign": run.info.run_name,
+            "campaign_id": run.data.tags.get(CAMPAIGN_ID_TAG, ""),
+            "digest": digest,
+            "registered": f"version {version.version} of {version.name}",
+        })

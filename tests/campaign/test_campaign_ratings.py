@@ -9,7 +9,6 @@ from made_games import made_match
 
 from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
-from chess_snn.data import write_json
 from chess_snn.evaluation import match_files
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
 from chess_snn.evaluation.players import ProgramFacts
@@ -70,8 +69,8 @@ def test_who_won_every_game_has_a_bound(folder):
 
 def test_parts_and_the_suite_of_won_positions_are_no_matches(folder):
     expected = rating_of(rate_campaign(folder, 8), 8, 16)
-    write_json(folder.match("gen-000008", "conversion"), {"won": 1, "rate": 0.5})
-    write_json(folder.match_part("gen-000008", "greedy", 0), {"half": "written"})
+    folder.match("gen-000008", "conversion").write_text('{"won": 1}')
+    folder.match_part("gen-000008", "greedy", 0).write_text('{"half": "written"}')
     assert rating_of(rate_campaign(folder, 8), 8, 16) == expected
 
 

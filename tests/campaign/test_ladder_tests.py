@@ -1,11 +1,10 @@
 """The climb of a generation: within its budget, whole after any stop, and in the ratings."""
 
-import json
 import math
 
 import numpy as np
 import pytest
-from signed_files import edit
+from signed_files import edit, resign
 from small_campaigns import receipt_of
 
 from chess_snn.campaign.artifacts.table import LADDER_TEST_REPORT
@@ -15,6 +14,7 @@ from chess_snn.campaign.store.receipts import read_receipt, write_receipt
 from chess_snn.campaign.strength import ladder_tests, ratings
 from chess_snn.campaign.strength.ladder_tests import ladder_notice, play_ladder_test
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
+from chess_snn.campaign.strength.reports import write_report
 from chess_snn.campaign.worker_cache import (
     commit_outputs,
     job_folder,
@@ -22,7 +22,6 @@ from chess_snn.campaign.worker_cache import (
     read_input,
     read_outputs,
 )
-from chess_snn.data import write_json
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO
@@ -169,7 +168,7 @@ def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained,
 def test_it_begins_where_an_older_generation_stood(untrained):
     folder = untrained()
     for generation, bracket in ((3, ["random", "greedy~50", "greedy"]), (4, ["greedy"])):
-        write_json(folder.match(f"gen-{generation:06d}", "climb"), REPORT | {"bracket": bracket})
+        write_report(folder.match(f"gen-{generation:06d}", "climb"), REPORT | {"bracket": bracket})
 
     def start(generation):
         names = ("random", "greedy~50", "greedy")
@@ -187,7 +186,7 @@ def test_it_begins_where_an_older_generation_stood(untrained):
 ])
 def test_a_damaged_report_is_named(new_folder, damage):
     folder = new_folder("c", *LADDER_TESTS)
-    write_json(folder.match("gen-000000", "climb"), REPORT | damage)
+    write_report(folder.match("gen-000000", "climb"), REPORT | damage)
     for read in (
         lambda: play_ladder_test(folder.path, 0), lambda: ladder_tests.ladder_start(folder, 2)
     ):
@@ -308,18 +307,14 @@ def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
     assert not [name for name in plain.metrics() if "ladder" in name]
     write_receipt(folder, plain)
     path = folder.receipt(0)
-    body = json.loads(path.read_text())
-    del body["digest"]
-    body["schema"] = 2  # which had none
-    assert body.pop("ladder_test") is None
-    write_json(path, body)
+    resign(path, lambda body: body.pop("ladder_test"))
     assert read_receipt(folder, 0).ladder_test is None
-    write_json(path, body | {"climb": ladder_test})
+    edit(path, ladder_test=ladder_test)
     metrics = read_receipt(folder, 0).metrics()
     assert metrics["evaluation/ladder_test_games"] == GAMES
     assert metrics["evaluation/ladder_elo"] == ladder_test["elo"]
     assert metrics["evaluation/ladder_elo_low"] == ladder_test["elo_low"]
-    write_json(path, body | {"climb": {"elo": 3}})
+    edit(path, ladder_test={"elo": 3})
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from signed_files import edit
+from signed_files import REPORT, edit, write_signed
 from stored_files import copy_campaign
 from stored_shards import damage as damage_file
 
@@ -137,7 +137,7 @@ def test_all_that_a_receipt_says_of_matches_is_compared_bug(folder: CampaignFold
     played = receipt.matches[0]
     shutil.copy(event / f"{played['name']}.json", gating_match)
     report = {"elo": 10.0, "elo_low": None, "elo_high": 90.0, "num_games": 4}
-    ladder_test.write_text(json.dumps(report))
+    write_signed(ladder_test, REPORT, report)
     promotion = PromotionFacts(
         candidate=2, champion=1, verdict="undecided", llr=0.0, lower=-3.0, upper=3.0, elo0=0.0,
         elo1=75.0, simulations=2, games=played["num_games"], wins=played["wins"],

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 import small_campaigns as made
+from signed_files import MATCH, write_signed
 
 from chess_snn.campaign import campaign_lock, read_receipts
 from chess_snn.campaign.store.plans import begin_iteration
@@ -18,7 +19,6 @@ from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.events import BACKUP, SELF_PLAY, StageProgress
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
-from chess_snn.data import write_json
 from chess_snn.errors import CampaignError, CorruptDataError
 
 
@@ -101,11 +101,12 @@ def test_final_matches_follow_the_last_receipt(tmp_path):
     first, *others = final_matches(folder)
     assert watch.look().final_matches == ()
     for match in (first, *others):
-        write_json(folder.match(match.event, match.name), made.summaries(2)[0] | {"per_game": {}})
+        path = folder.match(match.event, match.name)
+        write_signed(path, MATCH, made.summaries(2)[0] | {"per_game": {}})
     view = watch.look()
     assert view.is_finished
     assert view.final_matches == (made.summaries(2)[0],) * 4
-    write_json(folder.match(first.event, first.name), {"name": "random"})
+    write_signed(folder.match(first.event, first.name), MATCH, {"name": "random"})
     with pytest.raises(CorruptDataError, match=r"random-0\.json"):
         CampaignWatch(folder.path).look()
 

@@ -6,12 +6,13 @@ import json
 
 import pytest
 import small_campaigns as made
+from signed_files import MATCH, write_signed
 from typer.testing import CliRunner
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.viewing.results import result_columns
 from chess_snn.cli.main import app
-from chess_snn.data import with_digest, write_json
+from chess_snn.data import with_digest
 
 COLUMNS = (
     "iteration,generation,champion,progress,elapsed_s,games,positions,white_rate,draw_rate,"
@@ -185,11 +186,12 @@ def run(*arguments):
 
 
 def play(without_games, scores, name="random", opponent="random", player="gen-000004"):
-    write_json(without_games.match("gen-000004", name), {
-        "player_a": player, "player_b": opponent,
+    numbers = range(len(scores))
+    write_signed(without_games.match("gen-000004", name), MATCH, {
+        "player_a": player, "player_b": opponent, "openings": {"key": list(map(str, numbers))},
         "per_game": {
-            "opening_index": [index // 2 for index in range(len(scores))],
-            "a_is_white": [index % 2 == 0 for index in range(len(scores))],
+            "opening_index": [index // 2 for index in numbers],
+            "a_is_white": [index % 2 == 0 for index in numbers],
             "score_a": scores,
         },
     })

@@ -155,13 +155,6 @@ def test_damaged_json_is_refused(chess_game, played, column, value):
         MatchResult.from_json(chess_game.spec, body)
 
 
-def test_a_match_of_an_earlier_version_says_what_it_lacks(chess_game, played):
-    body = played.to_json()
-    del body["schema"], body["openings"]
-    with pytest.raises(CorruptDataError, match="schema 1"):
-        MatchResult.from_json(chess_game.spec, body)
-
-
 def test_moves_that_do_not_fit_are_named(chess_game, played):
     actions = played.actions.copy()
     actions[played.game_offsets[3] + 4] = 0

@@ -15,8 +15,11 @@ from distributed import LocalCluster  # noqa: E402
 from chess_snn.errors import ClusterError, UsageError  # noqa: E402
 from chess_snn.ports import check_port  # noqa: E402
 from tasks.cluster import programs  # noqa: E402
-from tasks.cluster.programs import check_scheduler  # noqa: E402
-from tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
+from tasks.cluster.programs import (  # noqa: E402
+    check_scheduler,
+    make_certificates,
+    read_certificates,
+)
 
 LOOPBACK = "127.0.0.1"
 

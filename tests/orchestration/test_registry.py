@@ -25,7 +25,7 @@ from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, save_network  # noqa: E402
 from flows.campaign import launch_campaign  # noqa: E402
-from flows.campaign_runs import campaign_tag  # noqa: E402
+from flows.context import campaign_tag  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.record import record_missing  # noqa: E402
 from tasks.tracking import (  # noqa: E402

@@ -31,8 +31,8 @@ from flows import (
     deploying,
     servers,
 )
-from flows.campaign_runs import campaign_tag, close_stale_flow_runs
-from flows.prefect_errors import ServerGoneError
+from flows.context import campaign_tag, close_stale_flow_runs
+from flows.deploying import ServerGoneError
 from flows.server_processes import Server
 from flows.servers import (
     DATABASE_VARIABLE,
@@ -59,7 +59,7 @@ import sys, time
 from pathlib import Path
 from prefect import flow, tags, task
 from flows.servers import prefect_server
-from flows.campaign_runs import campaign_tag
+from flows.context import campaign_tag
 
 @task
 def play(shard):

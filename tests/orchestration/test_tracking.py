@@ -54,9 +54,8 @@ from tasks.tracking.campaign_run import (  # noqa: E402
     keep_artifacts,
     registered_version,
 )
-from tasks.tracking.fetching import fetch_model  # noqa: E402
 from tasks.tracking.recorder import CampaignTracker  # noqa: E402
-from tasks.tracking.registry import model_id_of  # noqa: E402
+from tasks.tracking.registry import fetch_model, model_id_of  # noqa: E402
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"

@@ -54,7 +54,7 @@ def test_numbers_of_a_receipt_are_numbers(campaign, keys):
 def test_numbers_of_a_plan_and_a_choice_are_numbers(campaign):
     choice = HandPromotion(1, 1, "promote", "me", "why", "2026-01-01T00:00:00+00:00")
     path = campaign.hand_promotion(0)
-    write_json(path, {"schema": 1} | asdict(choice))
+    write_json(path, with_digest({"schema": 2} | asdict(choice)))
     assert champion_of(campaign, read_receipts(campaign)) == 1
     for value in (*OUTSIDE, -1, 1.5, True):
         edit(path, "generation", value=value)

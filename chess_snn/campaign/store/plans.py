@@ -60,7 +60,7 @@ class Extension:
 
 
 EXTENSIONS: Final = RecordFormat(
-    Extension, StoredFormat("extension", version=1, first_with_digest=1)
+    Extension, StoredFormat("extension", version=1, has_digest=True)
 )
 
 
@@ -127,7 +127,7 @@ class ProgressPlan:
 
 PLANS: Final = RecordFormat(
     ProgressPlan,
-    StoredFormat("plan", version=3, upgrades={1: dict, 2: dict}, first_with_digest=2),
+    StoredFormat("plan", version=3, upgrades={2: dict}, has_digest=True),
 )
 """Before version 3 a plan did not say into how many shards the games are divided."""
 

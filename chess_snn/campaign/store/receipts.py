@@ -35,10 +35,9 @@ def _with_present_names(body: Json) -> Json:
 
 
 FORMAT: Final = StoredFormat(
-    "receipt", version=5, upgrades={2: dict, 3: dict, 4: _with_present_names},
-    first_with_digest=3,
+    "receipt", version=5, upgrades={3: dict, 4: _with_present_names}, has_digest=True
 )
-"""Version 1 did not say when its iteration was; before version 4 the plan was one of version 2."""
+"""Before version 4 the plan was one of version 2."""
 
 _MISFITS: Final = (ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError)
 """What a body raises that is JSON and yet not a receipt."""

@@ -31,11 +31,7 @@ class RecordFormat(Generic[Stored]):
 
     def text(self, record: Stored) -> str:
         """``record`` as it stands in its file."""
-        body = asdict(record)
-        if self.format.first_with_digest is None:
-            body = {"schema": self.format.version} | body
-        else:
-            body = self.format.sealed(body)
+        body = self.format.sealed(asdict(record))
         return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
     def read(self, path: Path, hint: str = RESTORE) -> Stored:

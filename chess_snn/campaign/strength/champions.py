@@ -38,9 +38,9 @@ class HandPromotion:
         check_range("num_finished", self.num_finished, ge=self.generation)
 
 
-HAND_PROMOTIONS: Final = RecordFormat(HandPromotion, StoredFormat(
-    "choice of a champion", version=2, upgrades={1: dict}, first_with_digest=2
-))
+HAND_PROMOTIONS: Final = RecordFormat(
+    HandPromotion, StoredFormat("choice of a champion", version=2, has_digest=True)
+)
 
 
 def champion_of(folder: CampaignFolder, receipts: Sequence[Receipt]) -> int | None:

@@ -33,7 +33,7 @@ def read_match(spec: GameSpec, path: Path) -> tuple[MatchResult, Json]:
     try:
         result = MatchResult.from_json(spec, body)
     except CorruptDataError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise CorruptDataError(f"{path}: {error}") from error
     if not all(isinstance(body.get(name), kind) for name, kind in _FIELDS.items()):
         raise CorruptDataError(f"{path} is not a whole match; restore it from a copy")
     return result, body

@@ -50,7 +50,7 @@ names begin with it."""
 BESIDE_MATCHES = (CONVERSION, LADDER_TEST)
 """Reports in the folder of the matches."""
 
-_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", "digest", *DETAILS)
+_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
 
 _MOST_GAMES_KEPT: Final = 4
 """Parts whose games in a game of one player are kept in memory."""

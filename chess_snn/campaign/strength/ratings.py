@@ -117,8 +117,7 @@ def _games_of(path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
     try:
         a, b = (_rated_as(body[name], body, programs) for name in ("player_a", "player_b"))
         columns = body["per_game"]
-        # The first matches had no keys: a campaign drew them all from one list of openings.
-        keys = body["openings"]["key"] if "openings" in body else None
+        keys = body["openings"]["key"]
         rows = zip(
             columns["opening_index"], columns["a_is_white"], columns["score_a"], strict=True
         )
@@ -126,7 +125,7 @@ def _games_of(path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
             RatedGame(
                 a if a_is_white else b, b if a_is_white else a,
                 _OUTCOMES[score] if a_is_white else -_OUTCOMES[score],
-                str(index) if keys is None else keys[index],
+                keys[index],
             )
             for index, a_is_white, score in rows if score is not None  # not void
         ]

@@ -18,9 +18,7 @@ from chess_snn.failpoints import failpoint
 from chess_snn.search import make_search
 from chess_snn.types import Json, Progress
 
-_FORMAT: Final = StoredFormat("report", version=2, upgrades={1: dict}, first_with_digest=2)
-_FIRST: Final = {"schema": 1}
-"""The first version did not say so."""
+_FORMAT: Final = StoredFormat("report", version=2, has_digest=True)
 
 
 def write_report(path: Path, body: Json) -> None:
@@ -39,7 +37,7 @@ def read_report(path: Path) -> Json:
         UnknownVersionError: it is of a version that is not read.
         CorruptDataError: it is missing or damaged.
     """
-    return _FORMAT.unsealed(_FIRST | read_json(path, RESTORE), path, RESTORE)
+    return _FORMAT.unsealed(read_json(path, RESTORE), path, RESTORE)
 
 
 EndedBy = Literal["interval", "games"]
