@@ -281,18 +281,26 @@ def play_first_games(folder: CampaignFolder) -> None:
         play_shard(folder.path, 0, shard)
 
 
-def play_iteration(folder: CampaignFolder, iteration: int) -> Receipt:
+def play_iteration(
+    folder: CampaignFolder, iteration: int, *, num_threads: int = 1,
+    shard_order: Sequence[int] | None = None,
+) -> Receipt:
     """All of one iteration, up to its receipt."""
     plan = begin_iteration(folder, iteration, elapsed_s=10.0 * iteration)
     assert plan is not None
-    shards = [
-        play_shard(folder.path, iteration, shard)
-        for shard in range(num_shards(folder, iteration))
-    ]
+    played = {
+        shard: play_shard(folder.path, iteration, shard, num_threads=num_threads)
+        for shard in shard_order or range(num_shards(folder, iteration))
+    }
+    shards = [facts for _, facts in sorted(played.items())]
     training = train_generation(folder.path, iteration)
     generation = iteration + 1
-    matches = [play_match(folder, match) for match in generation_matches(folder, generation)]
-    conversion = play_conversion(folder.path, generation) if converts(folder) else None
+    matches = [
+        play_match(folder, match, num_threads) for match in generation_matches(folder, generation)
+    ]
+    conversion = None
+    if converts(folder):
+        conversion = play_conversion(folder.path, generation, num_threads=num_threads)
     gating_match = gating_match_of(folder, generation)
     promotion = None if gating_match is None else play_gating_match(folder, gating_match)
     score = matches[0]["score"]

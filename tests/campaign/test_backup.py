@@ -4,7 +4,7 @@ import contextlib
 import shutil
 
 import pytest
-from s3_server import BUCKET, CREDENTIALS, running_server
+from s3_server import BUCKET
 from small_campaigns import begin, commit_shards, finish, make_campaign
 from stored_files import copy_campaign
 
@@ -15,19 +15,7 @@ from chess_snn.data import is_committed, write_json
 from chess_snn.data.commit import commit_archive
 from chess_snn.errors import CampaignError, ConfigError, CorruptDataError, StorageError, UsageError
 
-
-@pytest.fixture(scope="module")
-def server():
-    with running_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
+pytestmark = pytest.mark.usefixtures("s3_environment")
 
 
 @pytest.fixture

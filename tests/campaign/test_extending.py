@@ -214,6 +214,7 @@ def test_the_clock_goes_on_from_what_was_recorded():
 @pytest.mark.parametrize("damage", [
     {"schema": 99}, {"iteration": 1}, {"progress_first": 0.9, "progress_last": 0.1},
     {"progress_last": 1.5}, {"elapsed_s": -1.0}, {"more": 1}, {"elapsed_s": "soon"},
+    {"iteration": -1}, {"num_shards": 0},
 ])
 def test_a_damaged_plan_is_named(new_folder, damage):
     folder = new_folder()

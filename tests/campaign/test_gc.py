@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,17 +42,29 @@ def finished(tmp_path: Path) -> CampaignFolder:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> CampaignFolder:
-    """Twelve iterations of twenty are finished; a window holds about the newest four."""
-    folder = make_campaign(tmp_path / "running", "campaign.iterations=20")
-    for iteration in range(12):
-        receipt = finish(folder, iteration)
+def run_on(tmp_path: Path) -> Callable[..., CampaignFolder]:
+    """Makes a campaign of which twelve iterations of twenty are finished, and one has begun."""
+
+    def make(*changes: str, **facts: int) -> CampaignFolder:
+        folder = make_campaign(tmp_path / "running", "campaign.iterations=20", *changes)
+        for iteration in range(12):
+            write_receipt(folder, replace(finish(folder, iteration), **facts))
+        begin_iteration(folder, 12, 1200.0)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def running(run_on: Callable[..., CampaignFolder]) -> CampaignFolder:
+    """Its window holds about the newest four iterations."""
+    folder = run_on()
+    for iteration, receipt in enumerate(read_receipts(folder)):
         receipt.training.window_shards[:] = [
             f"iter-{i:06d}/shard-{s:04d}" for i in range(max(0, iteration - 3), iteration + 1)
             for s in range(2)
         ]
         write_receipt(folder, receipt)
-    begin_iteration(folder, 12, 1200.0)
     return folder
 
 
@@ -71,23 +84,19 @@ def test_no_game_may_go_before_a_receipt_says_what_the_window_is(tmp_path: Path)
     assert first_iteration_needed(folder) == 0
 
 
-def test_champions_the_first_and_the_newest_generation_stay(tmp_path: Path) -> None:
-    folder = make_campaign(tmp_path / "c", "campaign.iterations=20")
-    for iteration in range(12):
-        write_receipt(folder, replace(finish(folder, iteration), champion=1))
-    begin_iteration(folder, 12, 1200.0)
+def test_champions_the_first_and_the_newest_generation_stay(
+    run_on: Callable[..., CampaignFolder],
+) -> None:
+    folder = run_on(champion=1)
     promote_by_hand(folder, 3, "ada", "liked it")
     needed = generations_needed(folder)
     assert needed & set(range(8)) == {0, 1, 3}
     assert 12 in needed
 
 
-def test_generations_that_play_new_ones_stay(tmp_path: Path) -> None:
+def test_generations_that_play_new_ones_stay(run_on: Callable[..., CampaignFolder]) -> None:
     """The opponent from two thirds of the way, and all after it."""
-    folder = make_campaign(tmp_path / "c", "campaign.iterations=20")
-    for iteration in range(12):
-        write_receipt(folder, replace(finish(folder, iteration), champion=1))
-    begin_iteration(folder, 12, 1200.0)
+    folder = run_on(champion=1)
     gone = names(folder, "checkpoints")
     assert gone == [f"gen-{g:06d}" for g in range(2, 8)]
     needed = generations_needed(folder)
@@ -95,13 +104,10 @@ def test_generations_that_play_new_ones_stay(tmp_path: Path) -> None:
 
 
 def test_gc_between_two_iterations_under_way_takes_the_opponent_of_the_first_bug(
-    tmp_path: Path,
+    run_on: Callable[..., CampaignFolder],
 ) -> None:
     """Iteration 12 has trained and has no receipt, and iteration 13 has begun."""
-    folder = make_campaign(tmp_path / "c", "campaign.iterations=20", "evaluation.every=1")
-    for iteration in range(12):
-        write_receipt(folder, replace(finish(folder, iteration), champion=1))
-    begin_iteration(folder, 12, 1200.0)
+    folder = run_on("evaluation.every=1", champion=1)
     commit(folder.checkpoint(13))
     begin_iteration(folder, 13, 1500.0)
     dispose(folder, find_disposable(folder))

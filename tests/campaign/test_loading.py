@@ -85,11 +85,6 @@ def test_the_trees_of_the_last_matches_are_counted_only_where_they_are_played():
         load_config(settings=[many, "evaluation.final_openings=20"])
 
 
-def test_games_without_search_learn_from_advantages():
-    config = load_config(settings=["search.kind=policy", "training.policy_loss=advantage"])
-    assert config.search.kind == "policy"
-
-
 def test_the_configuration_of_a_campaign_begins_another(new_folder):
     folder = new_folder("first", "campaign.seed=5")
     assert load_config(file=folder.path / "campaign.toml") == folder.config

@@ -1,12 +1,19 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from small_campaigns import MICRO, assert_same_records, play_first_games, play_match
+from small_campaigns import (
+    MICRO,
+    assert_same_records,
+    make_campaign,
+    play_first_games,
+    play_iteration,
+)
 
 from chess_snn.campaign import (
     CampaignFolder,
@@ -26,7 +33,6 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import StageSeconds
 from chess_snn.campaign.strength.matches import (
     finish_match,
     generation_matches,
@@ -56,33 +62,15 @@ class Played:
     receipts: list[Receipt]
 
 
-def play_stages(path: Path, *, num_threads: int, shard_order: list[int]) -> Played:
-    folder = CampaignFolder.create(path, load_config(settings=SETTINGS))
+def play_stages(path: Path, **how: int | Sequence[int]) -> Played:
+    folder = make_campaign(path, settings=SETTINGS)
     prepare_first_generation(folder)
-    receipts = []
-    for iteration in range(NUM_ITERATIONS):
-        plan = begin_iteration(folder, iteration, elapsed_s=10.0 * iteration)
-        facts = {
-            shard: play_shard(path, iteration, shard, num_threads=num_threads)
-            for shard in shard_order
-        }
-        training = train_generation(path, iteration)
-        matches = [
-            play_match(folder, match, num_threads)
-            for match in generation_matches(folder, iteration + 1)
-        ]
-        receipts.append(Receipt(
-            iteration, plan, [facts[shard] for shard in range(NUM_SHARDS)], training, matches,
-            play_conversion(path, iteration + 1, num_threads=num_threads), matches[0]["score"],
-            iteration + 1, StageSeconds(1.0, 2.0, 3.0, 0.5, 6.0), 10.0 * (iteration + 1),
-        ))
-    return Played(folder, receipts)
+    return Played(folder, [play_iteration(folder, i, **how) for i in range(NUM_ITERATIONS)])
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory) -> Played:
-    path = tmp_path_factory.mktemp("one") / "campaign"
-    return play_stages(path, num_threads=1, shard_order=[0, 1])
+    return play_stages(tmp_path_factory.mktemp("one") / "campaign")
 
 
 @pytest.fixture(scope="module")
@@ -152,23 +140,17 @@ def test_the_window_takes_the_newest_shards_until_it_is_full(played, tmp_path):
 
 
 def test_receipts_are_read_as_they_were_written(played):
-    assert read_receipts(played.folder) == []
-    try:
-        for receipt in played.receipts:
-            write_receipt(played.folder, receipt)
-        assert read_receipts(played.folder) == played.receipts
-        metrics = played.receipts[0].metrics()
-        assert metrics["self_play/games"] == 6
-        assert metrics["self_play/games_per_s"] == 6.0
-        assert metrics["evaluation/score_random"] == played.receipts[0].score
-        assert metrics["evaluation/score_earlier"] == played.receipts[0].matches[1]["score"]
-        assert metrics["evaluation/conversion_rate"] == played.receipts[0].conversion["rate"]
-        assert metrics["seconds/evaluation"] == 3.0
-        assert metrics["seconds/evaluation_hidden"] == 0.5
-        assert played.receipts[1].metrics()["campaign/progress"] == 0.5
-    finally:
-        for iteration in range(NUM_ITERATIONS):
-            played.folder.receipt(iteration).unlink()
+    first, second = played.receipts
+    assert read_receipts(played.folder) == [first, second]
+    metrics = first.metrics()
+    assert metrics["self_play/games"] == 6
+    assert metrics["self_play/games_per_s"] == 6.0
+    assert metrics["evaluation/score_random"] == first.score
+    assert metrics["evaluation/score_earlier"] == first.matches[1]["score"]
+    assert metrics["evaluation/conversion_rate"] == first.conversion["rate"]
+    assert metrics["seconds/evaluation"] == 3.0
+    assert metrics["seconds/evaluation_hidden"] == 0.5
+    assert second.metrics()["campaign/progress"] == 0.5
 
 
 @pytest.mark.parametrize("damage", [
@@ -193,7 +175,9 @@ def test_a_damaged_receipt_is_named(played, new_folder, damage):
 
 def test_a_generation_without_evaluation_has_no_score(played, new_folder):
     folder = new_folder()
-    unevaluated = replace(played.receipts[0], matches=[], conversion=None, score=None)
+    unevaluated = replace(
+        played.receipts[0], matches=[], conversion=None, score=None, rating=None
+    )
     write_receipt(folder, unevaluated)
     assert read_receipt(folder, 0) == unevaluated
     names = {name for name in unevaluated.metrics() if name.startswith("evaluation/")}

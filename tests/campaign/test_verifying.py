@@ -271,13 +271,6 @@ def test_a_plan_is_restored_from_its_receipt(folder: CampaignFolder, damage) -> 
     assert verify_campaign(folder).found == []
 
 
-def test_a_damaged_receipt_is_set_aside_and_finished_again(folder: CampaignFolder) -> None:
-    folder.receipt(0).write_text("{")
-    (repair,) = repair_campaign(folder, verify_campaign(folder))
-    assert "resume finishes the iteration again" in repair.text
-    assert verify_campaign(folder).is_whole
-
-
 @pytest.mark.parametrize("damage", [lambda path: path.write_text("{"), Path.unlink])
 def test_what_repair_cannot_mend_is_left_and_told(folder: CampaignFolder, damage) -> None:
     """A receipt whose games are gone, and one that does not fit what it names."""

@@ -52,48 +52,43 @@ def devices_of(plan) -> list[int]:
     return [slot.device.index for slot in plan.slots]
 
 
-def test_nine_workers_on_two_devices_are_lowered_to_eight():
-    found = plan(machine(2), "workers=9")
-    assert devices_of(found) == [0, 1] * 4
-    assert found.notes == ("9 workers on 2 devices: lowered to 8, 4 each",)
-    assert [slot.name for slot in found.slots[:3]] == [
-        "box-a/gpu0-0", "box-a/gpu1-1", "box-a/gpu0-2",
-    ]
-    assert found.slots[2].site == found.slots[0].site == "GPU 0 (NVIDIA H200) of box-a"
+WITHOUT_ONE = "4 GPUs, 1 of them without a worker: "
 
 
-def test_fewer_workers_than_devices_leave_some_without_work_and_say_so():
-    found = plan(machine(4), "workers=3")
-    assert devices_of(found) == [0, 1, 2]
-    assert found.notes == ("3 workers on 4 devices: 1 of them has no work",)
+@pytest.mark.parametrize(("where", "settings", "num_games", "devices", "note"), [
+    (machine(2), ["workers=9"], GAMES, [0, 1] * 4, "9 workers on 2 devices: lowered to 8, 4 each"),
+    (machine(4), ["workers=3"], GAMES, [0, 1, 2], "3 workers on 4 devices: 1 of them has no work"),
+    # By rule two share a GPU where each has a core, and the GPU has memory for both.
+    (machine(8, cores=64), [], GAMES, [*range(8)] * 2, ""),
+    (machine(8, cores=15), [], GAMES, [*range(8)], ""),
+    (machine(8, cores=4), [], GAMES, [*range(8)], ""),
+    (Machine(gpus(1, 6 * GIB), tuple(range(8)), 64 * GIB, "box-a"), [], GAMES, [0], ""),
+    # There are no more than games, and as many on each device.
+    (machine(4, cores=64), [], 7, [0, 1, 2, 3], ""),
+    (machine(4, cores=64), [], 3, [0, 1, 2], WITHOUT_ONE + "an iteration has 3 games"),
+    # There are no more than fit into memory.
+    (machine(2, cores=64), [], GAMES, [0, 1] * 2, ""),
+    (machine(2, cores=64, memory_gib=6.5), [], GAMES, [0, 1], ""),
+    (machine(4, cores=64, memory_gib=6.5), [], GAMES, [0, 1, 2],
+     WITHOUT_ONE + "memory has room for 3 workers"),
+])
+def test_each_device_has_as_many_workers_as_there_is_work_and_room_for(
+    where, settings, num_games, devices, note
+):
+    found = plan(where, *settings, num_games=num_games)
+    assert devices_of(found) == devices
+    assert [text.startswith(note) for text in found.notes] == [True] * bool(note)
 
 
 def test_workers_a_device_and_chosen_gpus():
     found = plan(machine(6), "workers_per_device=3", "gpus=[0,2,5]")
     assert devices_of(found) == [0, 2, 5] * 3
+    assert [slot.name for slot in found.slots[1:4]] == [
+        "box-a/gpu2-1", "box-a/gpu5-2", "box-a/gpu0-3",
+    ]
+    assert found.slots[3].site == found.slots[0].site == "GPU 0 (NVIDIA H200) of box-a"
     assert found.slots[1].environment()["CUDA_VISIBLE_DEVICES"] == "GPU-2"
     assert found.slots[1].machine_gpus == ("GPU-0", "GPU-2", "GPU-5")
-
-
-def test_by_rule_two_workers_share_a_gpu_where_each_has_a_core():
-    assert len(plan(machine(8, cores=64)).slots) == 16
-    assert len(plan(machine(8, cores=15)).slots) == 8
-    assert len(plan(machine(8, cores=4)).slots) == 8
-
-
-def test_a_small_gpu_takes_one_worker():
-    small = Machine(gpus(1, 6 * GIB), tuple(range(8)), 64 * GIB, "box-a")
-    assert len(plan(small).slots) == 1
-
-
-def test_no_more_workers_than_games_and_still_as_many_on_each_device():
-    assert devices_of(plan(machine(4, cores=64), num_games=7)) == [0, 1, 2, 3]
-    found = plan(machine(4, cores=64), num_games=3)
-    assert devices_of(found) == [0, 1, 2]
-    assert found.notes == (
-        "4 GPUs, 1 of them without a worker: an iteration has 3 games "
-        "(self_play.games_per_iteration)",
-    )
 
 
 @pytest.mark.parametrize(("machines", "num_gpus", "shards"), [
@@ -122,27 +117,17 @@ def test_every_preset_gives_every_worker_work(preset, workers):
     assert settings.games_per_iteration / shards >= 8
 
 
-def test_processors_have_a_worker_a_core():
-    here = num_cores()
-    found = plan(machine(cores=here), "device=cpu")
-    assert [slot.cores for slot in found.slots] == [(i,) for i in range(here)]
-    assert {slot.num_threads for slot in found.slots} == {1}
-
-
-def test_workers_on_one_device_share_cores_and_memory_evenly():
-    found = plan(machine(1, cores=8, memory_gib=100), "workers=4")
-    assert [slot.cores for slot in found.slots] == [(0, 1), (2, 3), (4, 5), (6, 7)]
-    assert {slot.memory_bytes for slot in found.slots} == {int(100 * GIB * 0.9) // 4}
-
-
-def test_more_workers_than_cores_share_cores():
-    found = plan(machine(cores=2), "workers=5")
-    assert [slot.cores for slot in found.slots] == [(0,), (1,), (0,), (1,), (0,)]
-
-
-def test_unbound_workers_keep_to_no_core():
-    found = plan(machine(cores=4), "workers=2", "bind_cores=false")
-    assert [(slot.cores, slot.num_threads) for slot in found.slots] == [((), 2)] * 2
+@pytest.mark.parametrize(("where", "settings", "cores", "num_threads"), [
+    (machine(cores=num_cores()), ["device=cpu"], [(i,) for i in range(num_cores())], 1),
+    (machine(1, cores=8), ["workers=4"], [(0, 1), (2, 3), (4, 5), (6, 7)], 2),
+    (machine(cores=2), ["workers=5"], [(0,), (1,), (0,), (1,), (0,)], 1),
+    (machine(cores=4), ["workers=2", "bind_cores=false"], [(), ()], 2),
+])
+def test_workers_share_cores_and_memory_evenly(where, settings, cores, num_threads):
+    slots = plan(where, *settings).slots
+    assert [slot.cores for slot in slots] == cores
+    assert {slot.num_threads for slot in slots} == {num_threads}
+    assert {slot.memory_bytes for slot in slots} == {int(256 * GIB * 0.9) // len(slots)}
 
 
 def test_self_play_on_the_processor_leaves_the_gpu_to_training():
@@ -158,14 +143,6 @@ def test_self_play_on_the_processor_leaves_the_gpu_to_training():
 def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
     with pytest.raises(ConfigError, match=r"64 .* 8"):
         plan(machine(memory_gib=4, cores=64), "workers=64")
-
-
-def test_chosen_by_itself_the_number_fits_into_memory():
-    assert len(plan(machine(2, cores=64)).slots) == 4
-    few = plan(machine(2, cores=64, memory_gib=6.5))
-    assert (len(few.slots), few.notes) == (2, ())
-    (note,) = plan(machine(4, cores=64, memory_gib=6.5)).notes
-    assert note.startswith("4 GPUs, 1 of them without a worker: memory has room for 3 workers")
 
 
 def test_bounds_of_workers_that_come_to_more_than_the_memory_are_an_error():
@@ -199,9 +176,17 @@ def training_config(*settings):
     return load_config(settings=["training.batch_size=1024", "training.micro_batch=128", *settings])
 
 
-@pytest.mark.parametrize(("gpus", "number"), [(0, 1), (1, 1), (2, 2), (6, 6), (8, 8)])
-def test_every_gpu_trains_by_itself(gpus, number):
-    assert choose_ranks(training_config(), gpus).number == number
+@pytest.mark.parametrize(("settings", "num_gpus", "num_machines", "number"), [
+    ([], 0, 1, 1), ([], 1, 1, 1), ([], 2, 1, 2), ([], 6, 1, 6), ([], 8, 1, 8), ([], 8, 2, 4),
+    (["training.micro_batch=512"], 8, 1, 2), (["training.micro_batch=1024"], 8, 1, 1),
+    (["execution.training_ranks=3"], 8, 1, 3), (["execution.training_ranks=2"], 0, 1, 2),
+    (["execution.training_backend=nccl"], 2, 1, 2),
+])
+def test_every_gpu_that_has_a_micro_batch_trains_by_itself(
+    settings, num_gpus, num_machines, number
+):
+    choice = choose_ranks(training_config(*settings), num_gpus, num_machines=num_machines)
+    assert choice.number == number
 
 
 def test_the_gpu_preset_trains_on_eight_gpus():
@@ -210,17 +195,8 @@ def test_the_gpu_preset_trains_on_eight_gpus():
 
 def test_more_gpus_than_micro_batches_leave_some_idle_and_say_so():
     choice = choose_ranks(training_config("training.micro_batch=512"), 8)
-    assert choice.number == 2
     assert "2 processes on a machine of 8 GPUs" in choice.why
     assert "training.micro_batch = 128 or less" in choice.why
-    assert choose_ranks(training_config("training.micro_batch=128"), 8).number == 8
-    assert choose_ranks(training_config(), 8, num_machines=2).number == 4
-    assert choose_ranks(training_config("training.micro_batch=1024"), 8).number == 1
-
-
-def test_what_is_set_is_taken():
-    assert choose_ranks(training_config("execution.training_ranks=3"), 8).number == 3
-    assert choose_ranks(training_config("execution.training_ranks=2"), 0).number == 2
 
 
 def test_machines_take_as_many_as_they_have_gpus_and_the_largest_give_way():
@@ -233,7 +209,6 @@ def test_machines_take_as_many_as_they_have_gpus_and_the_largest_give_way():
 
 def test_nccl_needs_gpus():
     wanted = training_config("execution.training_backend=nccl")
-    assert choose_ranks(wanted, 2).number == 2
     with pytest.raises(ConfigError, match="training_backend"):
         choose_ranks(wanted, 0)
     with pytest.raises(ConfigError, match=r'"nccl" .*execution\.device = "cpu"'):
@@ -257,25 +232,22 @@ def test_machines_that_train_together_need_no_number_of_processes():
 # Devices that are found and chosen, and a process in its slot on one.
 
 
-def two_gpus(count: int) -> list[Device]:
-    return [Device("cuda", i, str(i), "NVIDIA H200", 141 << 30) for i in range(count)]
-
-
 def test_all_gpus_are_taken_unless_some_are_named():
-    assert choose_devices("auto", (), two_gpus(3)) == two_gpus(3)
-    assert choose_devices("auto", (2, 0), two_gpus(3)) == [two_gpus(3)[2], two_gpus(3)[0]]
+    three = list(gpus(3))
+    assert choose_devices("auto", (), three) == three
+    assert choose_devices("auto", (2, 0), three) == [three[2], three[0]]
 
 
 def test_without_gpus_the_processor_works():
     (device,) = choose_devices("auto", (), [])
     assert not device.is_gpu
     assert device.shares_cores
-    assert choose_devices("cpu", (), two_gpus(2)) == [device]
+    assert choose_devices("cpu", (), gpus(2)) == [device]
 
 
 def test_a_gpu_that_does_not_exist_is_named_with_those_that_do():
     with pytest.raises(ConfigError) as error:
-        choose_devices("auto", (0, 7), two_gpus(2))
+        choose_devices("auto", (0, 7), gpus(2))
     assert str(error.value).startswith(
         "there is no GPU 7: this machine has 0 (NVIDIA H200), 1 (NVIDIA H200);"
     )
@@ -289,7 +261,7 @@ def test_a_gpu_on_a_machine_without_any_is_an_error(choice, wanted):
 
 def test_gpus_and_the_processor_alone_contradict_each_other():
     with pytest.raises(ConfigError, match=r"execution\.gpus = 1 .* execution\.device"):
-        choose_devices("cpu", (1,), two_gpus(2))
+        choose_devices("cpu", (1,), gpus(2))
 
 
 @pytest.mark.parametrize(("visible", "tokens"), [
@@ -300,7 +272,7 @@ def test_gpus_keep_the_names_that_cuda_visible_devices_has_for_them(visible, tok
 
 
 def test_devices_are_named_in_runs():
-    eight, other = two_gpus(8), Device("cuda", 9, "9", "NVIDIA L4", 24 << 30)
+    eight, other = gpus(8), Device("cuda", 9, "9", "NVIDIA L4", 24 << 30)
     assert name_devices(eight) == "GPUs 0-7 (NVIDIA H200)"
     assert name_devices([eight[3], eight[3]]) == "GPU 3 (NVIDIA H200)"
     found = name_devices([other, *eight[4:6], eight[0], eight[2]])

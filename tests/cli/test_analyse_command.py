@@ -74,12 +74,6 @@ def test_an_ordinary_network_has_no_spikes_to_draw(refused, tmp_path):
     assert not (tmp_path / "out.svg").exists()
 
 
-def test_a_mate_in_one_is_found_by_an_untrained_network(analysed):
-    _, body = analysed(SCHOLARS, "--simulations", 400)
-    best = body["candidates"][0]
-    assert (best["san"], best["wdl_stm"], best["q_stm"]) == ("Qxf7#", [1.0, 0.0, 0.0], 1.0)
-
-
 def test_without_a_model_the_shipped_network_is_asked(chess_snn):
     done = chess_snn("analyse", "startpos", "--simulations", 4)
     assert done.returncode == 0, done.stderr

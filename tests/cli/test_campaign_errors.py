@@ -66,13 +66,15 @@ def test_a_damaged_configuration_is_named(chess_snn, places, command, damage, re
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 9}'])
-@pytest.mark.parametrize("command", ["status", "resume"])
+@pytest.mark.parametrize("command", [
+    ("campaign", "status"), ("campaign", "resume"), ("results",), ("watch", "--once"),
+], ids=" ".join)
 def test_a_damaged_receipt_is_named(chess_snn, places, command, text):
     receipt = places / "made" / "receipts" / "iter-000000.json"
     receipt.parent.mkdir()
     receipt.write_text(text)
     before = fingerprint(places)
-    assert_refused(chess_snn("campaign", command, "made"), "iter-000000.json")
+    assert_refused(chess_snn(*command, "made"), "iter-000000.json")
     assert fingerprint(places) == before
 
 

@@ -55,24 +55,6 @@ def test_a_scheduler_that_is_away_is_named(directory):
     assert not directory.exists()
 
 
-@pytest.mark.parametrize("arguments", [
-    ("cluster", "worker", "tls://127.0.0.1:1", "--certificates"),
-    ("cluster", "scheduler", "--certificates"),
-    ("campaign", "start", "--dir", "DIR", "--cluster", "tls://127.0.0.1:1", "--set"),
-], ids=["worker", "scheduler", "campaign"])
-def test_half_renewed_certificates_are_one_line(directory, arguments):
-    pytest.importorskip("prefect")
-    folder, other = directory.parent / "certs", directory.parent / "others"
-    for made in (folder, other):
-        assert CliRunner().invoke(app, ["cluster", "certs", str(made)]).exit_code == 0
-    (folder / "node.pem").write_bytes((other / "node.pem").read_bytes())
-    setting = "cluster.certificates=" if "--set" in arguments else ""
-    words = [str(directory) if word == "DIR" else word for word in arguments]
-    line = refused(*words, f"{setting}{folder}")
-    assert f"in {folder} cannot be used" in line
-    assert not directory.exists()
-
-
 @pytest.mark.parametrize(("text", "numbers"), [
     ("", ()), ("all", ()), ("0, 2,5", (0, 2, 5)), ("4", (0, 1, 2, 3)), ("3,", (3,)), ("0,", (0,)),
 ])

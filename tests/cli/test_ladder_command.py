@@ -41,15 +41,6 @@ def test_it_is_made_with_its_games(made, tmp_path):
     assert "36 games of 3 pairings" in made.stdout
 
 
-def test_made_again_it_is_the_same(made, chess_snn, tmp_path):
-    before = read(tmp_path / "mine" / "ladder.json")
-    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "mine" / "parts").iterdir()}
-    assert chess_snn("ladder", "make", "--out", "mine", *SMALL).returncode == 0
-    after = read(tmp_path / "mine" / "ladder.json")
-    assert after["ratings"] == before["ratings"]
-    assert {path: path.stat().st_mtime_ns for path in parts} == parts
-
-
 def test_decreed_ratings_stand_beside_measured_ones(made, chess_snn):
     shown = chess_snn("ladder", "show", "--ladder", "mine/ladder.json")
     rows = {line.split()[0]: line for line in shown.stdout.splitlines() if line.split()}

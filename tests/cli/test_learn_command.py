@@ -73,13 +73,3 @@ def test_two_processes_and_their_options_come_to_the_network_of_one(chess_snn, i
         manifest = json.loads((tmp_path / name / "MANIFEST.json").read_text())
         digests.append(manifest["meta"]["weights_digest"])
     assert digests[0] == digests[1]
-
-
-@pytest.mark.parametrize("command", [
-    (*LEARN, "some", "--out", "n"), ("campaign", "start", "--dir", "n", "--warm-start", "some"),
-])
-def test_a_damaged_shard_is_named_before_anything_is_written(refused, imported, tmp_path, command):
-    (imported / "games" / "pgn-e3b0c44298fc" / "shard-000001").write_bytes(b"")
-    before = files(tmp_path)
-    assert "shard-000001" in refused(*command, may_print=True)
-    assert files(tmp_path) == before

@@ -7,11 +7,9 @@ import json
 import pytest
 import small_campaigns as made
 from signed_files import MATCH, write_signed
-from typer.testing import CliRunner
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.viewing.results import result_columns
-from chess_snn.cli.main import app
 from chess_snn.data import with_digest
 
 COLUMNS = (
@@ -142,12 +140,6 @@ def test_a_campaign_without_finished_iterations_has_the_same_columns(chess_snn, 
     assert (done.returncode, done.stdout) == (0, f"{folder.path}: no iteration is finished yet\n")
 
 
-@pytest.mark.parametrize("form", [["--json"], ["--csv"], []])
-def test_a_damaged_receipt_is_one_line(refused, folder, form):
-    folder.receipt(1).write_text(folder.receipt(1).read_text()[:-9])
-    assert "iter-000001.json is not JSON" in refused("results", folder.path, *form)
-
-
 def test_forfeited_and_void_games_are_shown_where_there_are_any(chess_snn, folder):
     assert "void" not in chess_snn("results", folder.path).stdout
     receipt = folder.receipt(1)
@@ -176,52 +168,22 @@ def test_elo_is_shown_with_its_interval(chess_snn, folder, elo, shown):
         assert shown in chess_snn(*command, folder.path).stdout, command
 
 
-@pytest.fixture
-def without_games(tmp_path):
-    return CampaignFolder.create(tmp_path / "c", load_config("smoke"))
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["ratings", *map(str, arguments)])
-
-
-def play(without_games, scores, name="random", opponent="random", player="gen-000004"):
+def test_players_are_rated_with_intervals(chess_snn, tmp_path):
+    folder = CampaignFolder.create(tmp_path / "c", load_config("smoke"))
+    scores = [1.0, 1.0, 0.5, 1.0, 0.0, 0.5, 1.0, 0.0] * 5
     numbers = range(len(scores))
-    write_signed(without_games.match("gen-000004", name), MATCH, {
-        "player_a": player, "player_b": opponent, "openings": {"key": list(map(str, numbers))},
+    write_signed(folder.match("gen-000004", "random"), MATCH, {
+        "player_a": "gen-000004", "player_b": "random",
+        "openings": {"key": list(map(str, numbers))},
         "per_game": {
             "opening_index": [index // 2 for index in numbers],
             "a_is_white": [index % 2 == 0 for index in numbers],
             "score_a": scores,
         },
     })
-
-
-def test_players_are_rated_with_intervals(without_games):
-    play(without_games, [1.0, 1.0, 0.5, 1.0, 0.0, 0.5, 1.0, 0.0] * 5)
-    shown = run(without_games.path).output
-    assert "gen-000004" in shown
-    body = json.loads(run(without_games.path, "--json").output)
+    assert "gen-000004" in chess_snn("ratings", "c").stdout
+    body = json.loads(chess_snn("ratings", "c", "--json").stdout)
     rows = {row["player"]: row for row in body["players"]}
     assert rows["random"]["elo"] == 0
     rated = rows["gen-000004"]
     assert rated["elo_low"] < rated["elo"] < rated["elo_high"]
-
-
-def test_a_perfect_score_is_a_bound(without_games):
-    play(without_games, [1.0] * 20)
-    assert "at least" in run(without_games.path).output
-
-
-def test_who_cannot_be_rated_is_named(without_games):
-    play(without_games, [1.0, 0.0] * 10)
-    play(without_games, [0.5] * 4, "apart", "greedy", "gen-000004@64")
-    assert "not rated, because no chain of games" in run(without_games.path).output
-    body = json.loads(run(without_games.path, "--json").output)
-    assert body["left_out"] == ["gen-000004@64", "greedy"]
-
-
-def test_without_games_it_says_when_there_will_be_some(without_games):
-    result = run(without_games.path)
-    assert result.exit_code != 0
-    assert "no match against random yet" in str(result.exception)

@@ -76,13 +76,14 @@ def test_a_campaign_does_not_start_from_other_ticks(weights):
 
 def test_two_numbers_of_ticks_play_each_other(chess_snn, weights, tmp_path):
     done = chess_snn(
-        "match", "net.safetensors#ticks=1:0", "net.safetensors#ticks=4:0", "--games", 2,
+        "match", "net.safetensors#ticks=1:0", "net.safetensors#ticks=4,exit=0.01:0", "--games", 2,
         "--max-plies", 6, "--json-file", "match.json",
     )
     assert done.returncode == 0, done.stderr
     body = json.loads((tmp_path / "match.json").read_text())
-    assert "net.safetensors#ticks=1:0" in json.dumps(body)
-    assert "net.safetensors#ticks=4:0" in json.dumps(body)
+    assert (body["player_a"], body["player_b"]) == (
+        "net.safetensors#ticks=1:0", "net.safetensors#ticks=4,exit=0.01:0"
+    )
 
 
 def test_weights_are_exported_without_ticks(refused, tmp_path):
@@ -104,13 +105,6 @@ def test_early_exit_stands_there_too(weights, text, ticks, margin):
 def test_what_is_not_an_exit_is_refused(weights, text):
     with pytest.raises(ChessSnnError):
         find_model(f"{weights}{text}")
-
-
-def test_an_early_exit_plays(chess_snn, weights):
-    done = chess_snn(
-        "match", "net.safetensors#exit=0.01:0", "random", "--games", 2, "--max-plies", 6
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", [

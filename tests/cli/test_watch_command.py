@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import json
 import math
 import os
 import re
@@ -144,13 +143,6 @@ def test_a_finished_campaign_is_told_and_the_watch_ends(chess_snn, folder, argum
     assert "\x1b" not in done.stdout
 
 
-def test_a_damaged_receipt_is_one_line(refused, folder):
-    finish_all(folder)
-    body = json.loads(folder.receipt(2).read_text())
-    folder.receipt(2).write_text(json.dumps(body | {"shards": 3}))
-    assert "iter-000002.json is damaged" in refused("watch", folder.path, "--once")
-
-
 def test_a_folder_that_disappears_ends_the_watch_with_one_line(refused, folder):
     made.finish(folder, 0)
     remover = threading.Timer(0.5, shutil.rmtree, [folder.path])
@@ -276,26 +268,17 @@ def test_the_terminal_shows_workers_beneath_its_bars(monkeypatch):
 # Curves of one line: the newest values, the least at the bottom, the greatest on top.
 
 
-def test_levels_follow_the_values():
-    assert sparkline(range(8), 60) == BLOCKS
-    assert sparkline([0.0, 7.0], 60, levels=PLAIN) == "_#"
-    assert sparkline([7.0, 0.0, 3.5], 60) == "█▁▅"
-
-
-def test_only_the_newest_fit():
-    assert sparkline([100.0, *range(8)], 8) == BLOCKS
-
-
-def test_a_fixed_scale_is_kept_and_never_left():
-    assert sparkline([0.0, 0.5, 1.0], 60, low=0.0, high=1.0) == "▁▅█"
-    assert sparkline([-1.0, 2.0], 60, low=0.0, high=1.0) == "▁█"
-
-
-def test_equal_values_are_a_level_line():
-    assert sparkline([3.0] * 4, 60) == "▄▄▄▄"
-
-
-def test_nothing_measured_is_nothing_drawn():
-    assert sparkline([], 60) == ""
-    assert sparkline([math.nan, math.inf], 60) == ""
-    assert sparkline([math.nan, 1.0, 2.0], 60) == "▁█"
+@pytest.mark.parametrize(("values", "width", "scale", "curve"), [
+    (range(8), 60, {}, BLOCKS),
+    ([0.0, 7.0], 60, {"levels": PLAIN}, "_#"),
+    ([7.0, 0.0, 3.5], 60, {}, "█▁▅"),
+    ([100.0, *range(8)], 8, {}, BLOCKS),
+    ([0.0, 0.5, 1.0], 60, {"low": 0.0, "high": 1.0}, "▁▅█"),
+    ([-1.0, 2.0], 60, {"low": 0.0, "high": 1.0}, "▁█"),
+    ([3.0] * 4, 60, {}, "▄▄▄▄"),
+    ([], 60, {}, ""),
+    ([math.nan, math.inf], 60, {}, ""),
+    ([math.nan, 1.0, 2.0], 60, {}, "▁█"),
+])
+def test_a_curve_has_the_newest_values_on_its_scale(values, width, scale, curve):
+    assert sparkline(values, width, **scale) == curve

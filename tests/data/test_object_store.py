@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from s3_server import BUCKET, CREDENTIALS, URL, running_server
+from s3_server import BUCKET, CREDENTIALS, URL
 
 from chess_snn.data import commit_copy, staged_folder, verify_folder
 from chess_snn.data.bucket import Bucket
@@ -14,20 +14,7 @@ from chess_snn.errors import CorruptDataError, StorageError
 NAME = "games/iter-000000/shard-0003"
 BIG = 12 << 20
 """Goes in several parts."""
-
-
-@pytest.fixture(scope="module")
-def server():
-    with running_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
+pytestmark = pytest.mark.usefixtures("s3_environment")
 
 
 @pytest.fixture

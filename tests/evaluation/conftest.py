@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from chess_snn.errors import EngineError
+from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.games import get_game
 
@@ -21,6 +22,16 @@ def stockfish():
         return find_engine("stockfish")
     except EngineError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def bare_machine(monkeypatch, tmp_path):
+    """A machine without engines; its folder of programs."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(programs))
+    return programs
 
 
 @pytest.fixture

@@ -26,14 +26,6 @@ from chess_snn.evaluation.players import FORFEIT, VOID, GreedyPlayer, RandomPlay
 PATIENT = EngineSettings(answer_s=120.0, start_s=120.0)
 
 
-@pytest.fixture
-def bare_machine(monkeypatch, tmp_path):
-    """A machine without engines."""
-    (tmp_path / "empty").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(tmp_path / "empty"))
-
-
 def zeros(num_games):
     return np.zeros(num_games, np.uint64), np.zeros(num_games, np.int32)
 
@@ -216,7 +208,6 @@ def test_players_with_decreed_ratings_exist(chess_game):
 
 
 NUM_ROWS = 20_000
-CHECKMATED = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
 
 
 class ConstantPlayer:

@@ -1,4 +1,3 @@
-import json
 from collections import defaultdict
 
 import chess
@@ -168,24 +167,14 @@ def test_perfect_players_of_a_solved_game():
     assert result.terminations_by_name == {"took_last": 8}
 
 
-@pytest.mark.parametrize(("depth", "at_least"), [(1, 0.6), (2, 0.8)])
-def test_material_beats_random(chess_game, depth, at_least):
+def test_material_beats_random(chess_game):
     openings = random_openings(chess_game, 30, 4, seed=6)
     result = play_match(
-        chess_game, MinimaxPlayer(chess_game, depth), RandomPlayer(), openings, seed=6
+        chess_game, MinimaxPlayer(chess_game, 2), RandomPlayer(), openings, seed=6
     )
-    assert result.score >= at_least
+    assert result.score >= 0.8
     assert result.interval()[0] > 0.5
     assert result.wins > 10 * result.losses
-
-
-def test_minimax_beats_greedy(chess_game):
-    openings = random_openings(chess_game, 15, 4, seed=6)
-    result = play_match(
-        chess_game, MinimaxPlayer(chess_game, 2), GreedyPlayer(chess_game), openings, seed=6
-    )
-    assert result.wins > 2 * result.losses
-    assert result.score > 0.6
 
 
 def test_progress_counts_up_to_all_games(chess_game):
@@ -216,20 +205,6 @@ def test_players_take_turns_with_all_games_in_one_batch(chess_game):
     # a begins where it is white; the games in which it is black reach their last ply one turn late.
     assert a.batches == [5, 10, 10, 5]
     assert b.batches == [10, 10, 10]
-
-
-def test_json_says_what_the_result_says(chess_game):
-    openings = random_openings(chess_game, 5, 4, seed=0)
-    result = play_match(
-        chess_game, GreedyPlayer(chess_game), RandomPlayer(), openings, seed=0, max_plies=60
-    )
-    read = json.loads(json.dumps(result.to_json()))
-    assert read["player_a"] == "greedy"
-    assert read["player_b"] == "random"
-    assert read["num_games"] == 10 == len(read["per_game"]["score_a"])
-    assert [read["score_low"], read["score_high"]] == list(result.interval())
-    assert sum(read["per_game"]["score_a"]) / 10 == read["score"] == result.score
-    assert read["per_game"]["termination"].count("ongoing") == read["capped"] == result.truncated
 
 
 class StubbornPlayer:

@@ -1,5 +1,4 @@
 from importlib import resources
-from pathlib import Path
 
 import chess
 import numpy as np
@@ -11,13 +10,11 @@ from book_maker import (
     has_full_army,
     make_book,
     open_engine,
-    position_key,
     random_line,
 )
 
-from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation import openings
-from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.openings import (
     BookLine,
     book_openings,
@@ -59,12 +56,6 @@ def test_every_first_move_is_found(chess_game):
     assert fens == expected
 
 
-def test_asking_for_more_than_there_are(chess_game):
-    reason = "20 .* 1 plies .*--games .*21"
-    with pytest.raises(ConfigError, match=reason):
-        random_openings(chess_game, 21, 1, seed=0, setting="--games")
-
-
 @pytest.mark.parametrize(("num_openings", "num_plies"), [(0, 4), (4, -1)])
 def test_arguments_out_of_range(chess_game, num_openings, num_plies):
     with pytest.raises(ConfigError, match=r"num_(openings|plies)"):
@@ -99,14 +90,6 @@ def test_a_position_outside_the_book_is_called_by_its_fen(chess_game):
 
 
 MADE_BY = BookSettings()
-
-
-@pytest.fixture
-def stockfish() -> Path:
-    try:
-        return find_engine("stockfish")
-    except EngineError as error:
-        pytest.skip(f"{error}; so the BALANCE of the book of openings is NOT checked")
 
 
 def board_of(line: BookLine) -> chess.Board:
@@ -211,17 +194,6 @@ class TestWithStockfish:
             UsageError, match=r"\d of 2 openings"
         ):
             list(make_book(settings, engine))
-
-
-def test_keys_of_positions():
-    one, two, other = chess.Board(), chess.Board(), chess.Board()
-    for move in ("d2d4", "d7d5", "c2c4"):
-        one.push_uci(move)
-    for move in ("c2c4", "d7d5", "d2d4"):
-        two.push_uci(move)
-    assert position_key(one) == position_key(two) == position_key(one.mirror())
-    other.push_uci("d2d4")
-    assert position_key(one) != position_key(other)
 
 
 @pytest.mark.parametrize("fen", [

@@ -10,7 +10,6 @@ from fake_engines import write_engine
 from simulated_ladder import simulated_ladder
 
 from chess_snn.errors import CorruptDataError, RatingError
-from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.check import available_players, unpack_games
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults, read_ladder, shipped_games
@@ -132,31 +131,20 @@ def test_damage_is_found(ladder, damage):
     assert Ladder.from_json(ladder.to_json()).players == ladder.players
 
 
-def test_games_that_are_cut_off_are_found():
-    with pytest.raises(CorruptDataError):
-        unpack_games(b"PGN?")
-    with pytest.raises(CorruptDataError):
-        unpack_games(shipped_games()[:-100])
-
-
 def test_a_sweep_leaves_a_ladder_open():
     with pytest.raises(RatingError, match=r"'b' .*1\.00"):
         simulated_ladder({"random": 0, "b": 9000}, 10, np.random.default_rng(0))
 
 
-@pytest.fixture
-def bare_machine(monkeypatch, tmp_path):
-    """A machine without engines; its folder of programs."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(programs))
-    return programs
-
-
-def test_without_the_engine_there_are_the_players_that_need_none(ladder, bare_machine):
-    found = available_players(ladder, ladder.players, ENGINES)
+@pytest.mark.parametrize("with_other_versions", [False, True])
+def test_without_the_engine_there_are_the_players_that_need_none(
+    ladder, bare_machine, with_other_versions
+):
+    found = available_players(
+        ladder, ladder.players, ENGINES, with_other_versions=with_other_versions
+    )
     assert found.players == tuple(name for name in ladder.players if not uses_engine(name))
+    assert not found.approximate
     assert "engine 'stockfish' is not installed" in found.notice
     assert available_players(ladder, found.players, ENGINES).notice is None
 
@@ -186,10 +174,3 @@ def test_another_version_of_the_engine_plays_approximate_rungs(ladder, bare_mach
     assert found.players == ladder.players
     assert list(found.approximate) == list(filter(uses_engine, ladder.players))
     assert "Fake  1.0 plays the rungs of Stockfish 15.1: they are approximate" in found.notice
-
-
-def test_a_missing_engine_plays_no_approximate_rungs(ladder, bare_machine):
-    found = available_players(ladder, ladder.players, ENGINES, with_other_versions=True)
-    assert not found.approximate
-    assert not any(map(uses_engine, found.players))
-    assert "engine 'stockfish' is not installed" in found.notice

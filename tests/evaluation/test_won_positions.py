@@ -187,11 +187,3 @@ def test_an_untrained_network_finds_every_mate_in_one(kind):
             GAME, evaluator, settings, simulations=simulations, num_games=len(suite)
         )
         assert num_solved(GAME, search, suite, 1) == 100
-
-
-@pytest.mark.parametrize(
-    ("count", "moves", "named"), [(0, 1, "num_positions"), (1, 3, "num_moves")]
-)
-def test_numbers_out_of_range_are_named(count, moves, named):
-    with pytest.raises(ConfigError, match=named):
-        forced_wins(GAME, count, moves, seed=0)

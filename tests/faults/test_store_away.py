@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from campaign_driver import finish, kill_campaign, launch, settings, wait_until
-from s3_server import BUCKET, CREDENTIALS, S3Server, running_server
+from s3_server import BUCKET, CREDENTIALS, S3Server
 from small_campaigns import assert_whole
 
 from chess_snn.campaign import CampaignFolder, read_receipts
@@ -24,12 +23,6 @@ SETTINGS = settings(
     evaluation__won_positions=2, execution__workers=1,
     storage__patience_s=PATIENCE_S, execution__overlap="false",
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with running_server() as running:
-        yield running
 
 
 def place(server: S3Server, name: str) -> list[str]:
@@ -159,4 +152,3 @@ def content_of(folder: CampaignFolder) -> dict[str, bytes]:
         for kind in ("games", "checkpoints", "plans", "matches", "receipts")
         for path in (folder.path / kind).rglob("*") if path.is_file()
     } | {"campaign.toml": (folder.path / "campaign.toml").read_bytes()}
-

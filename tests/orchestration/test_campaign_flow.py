@@ -18,8 +18,6 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-import pandas as pd  # noqa: E402
-from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
@@ -67,7 +65,6 @@ METRICS = (
     "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
     "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
 )
-START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class Finished:
 
 def chess_snn(*arguments: str) -> subprocess.CompletedProcess:
     command = [str(Path(sys.executable).with_name("chess-snn")), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
 
 
 def processes_of(directory: Path) -> list[str]:
@@ -144,14 +141,6 @@ def test_everything_committed_is_whole(finished):
     for generation in range(NUM_ITERATIONS + 1):
         verify_folder(folder.checkpoint(generation))
     assert not list(folder.path.rglob(".tmp-*"))
-
-
-def test_the_last_matches_are_kept(finished):
-    played = {match["name"]: match for match in read_final_matches(finished.folder)}
-    assert tuple(played) == FINAL_NAMES
-    newest = f"gen-{NUM_ITERATIONS:06d}"
-    assert [played[name]["player_a"] for name in FINAL_NAMES] == [newest, *3 * [f"{newest}@2"]]
-    assert played["earlier-2"]["player_b"].endswith("@2")
 
 
 @dataclass(frozen=True)
@@ -289,19 +278,6 @@ def test_a_new_alarm_is_one_event_related_to_the_flow_run(finished, recorded):
     assert campaign.name == finished.folder.name
 
 
-def test_every_candidate_but_the_first_has_played_the_champion(finished):
-    first, second = read_receipts(finished.folder)
-    assert (first.champion, first.promotion) == (1, None)
-    played = second.promotion
-    assert (played.candidate, played.champion) == (2, 1)
-    assert played.games == 2 * sum(played.pairs) <= 6
-    assert second.champion == (2 if played.verdict == "accept" else 1)
-    assert second.seconds.gating_match > 0
-    (games,) = (finished.folder.path / "matches" / "gen-000002").glob("champion-*")
-    assert games.name == "champion-000001.json"
-    assert json.loads(games.read_text())["num_games"] == played.games
-
-
 def test_prefect_shows_every_run_completed(recorded):
     flows = Counter((recorded.flow_names[r.flow_id], r.state_name) for r in recorded.flow_runs)
     iterations = {run.id for run in recorded.flow_runs if run.parent_task_run_id is not None}
@@ -415,32 +391,6 @@ def test_campaigns_can_be_plotted_by_what_they_cost(finished, tracking):
     steps = tracking.get_metric_history(run.info.run_id, "train_step/total_loss")
     assert [point.step for point in steps] == sorted({point.step for point in steps})
     assert len(steps) >= NUM_ITERATIONS
-
-
-def test_the_games_of_every_generation_are_inputs_of_the_run(finished, tracking):
-    experiment = tracking.get_experiment_by_name(EXPERIMENT)
-    (run,) = tracking.search_runs([experiment.experiment_id])
-    inputs = {entry.dataset.name: entry for entry in run.inputs.dataset_inputs}
-    assert len(inputs) == NUM_ITERATIONS
-    for receipt in read_receipts(finished.folder):
-        generation = receipt.training.generation
-        entry = inputs[f"{finished.folder.name} window of gen-{generation:06d}"]
-        profile = json.loads(entry.dataset.profile)
-        assert profile["shards"] == receipt.training.window_shards
-        assert profile["num_positions"] == receipt.training.window_positions
-        assert [tag.value for tag in entry.tags] == ["training"]
-        (version,) = tracking.search_model_versions(f"tags.generation = '{generation}'")
-        params = tracking.get_logged_model(model_id_of(version)).params
-        assert params["dataset_digest"] == entry.dataset.digest
-
-
-def test_the_champion_answers_a_position(tracking):
-    champion = tracking.get_model_version_by_alias(MODEL_NAME, "champion")
-    (answer,) = pyfunc.load_model(champion.source).predict(pd.DataFrame({"fen": [START_FEN]}))
-    assert answer["error"] is None
-    assert len(answer["policy"]) == 20
-    assert sum(answer["policy"].values()) == pytest.approx(1)
-    assert sum(answer["wdl_stm"]) == pytest.approx(1)
 
 
 def test_status_reads_the_folder_alone(finished):

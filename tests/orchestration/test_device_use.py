@@ -177,18 +177,15 @@ def test_games_are_counted_by_worker_and_paced_over_the_last_minute(board, clock
     assert board.progress()[0].games == 100
 
 
-def test_an_event_that_is_lost_or_comes_twice_changes_nothing(board):
-    for done in (10, 10, 40, 40):
-        board.handle_event(event(done))
-    assert board.progress()[0].games == 40
-
-
-def test_a_shard_that_is_begun_again_counts_the_games_that_are_played(board):
-    for done in (30, 5, 20):
-        board.handle_event(event(done))
-    assert board.progress()[0].games == 50
-    board.handle_event(event(10, part="shard 1"))
-    assert board.progress()[0].games == 60
+@pytest.mark.parametrize(("told", "games"), [
+    ([("shard 0", 10), ("shard 0", 10), ("shard 0", 40), ("shard 0", 40)], 40),  # lost, and twice
+    ([("shard 0", 30), ("shard 0", 5), ("shard 0", 20)], 50),  # begun again, and played on
+    ([("shard 0", 50), ("shard 1", 10)], 60),
+])
+def test_games_are_those_that_were_played(board, told, games):
+    for part, done in told:
+        board.handle_event(event(done, part=part))
+    assert board.progress()[0].games == games
 
 
 def test_steps_are_no_games(board):

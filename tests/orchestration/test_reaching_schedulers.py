@@ -12,8 +12,7 @@ pytest.importorskip("distributed")
 
 from distributed import LocalCluster  # noqa: E402
 
-from chess_snn.errors import ClusterError, UsageError  # noqa: E402
-from chess_snn.ports import check_port  # noqa: E402
+from chess_snn.errors import ClusterError  # noqa: E402
 from tasks.cluster import programs  # noqa: E402
 from tasks.cluster.programs import (  # noqa: E402
     check_scheduler,
@@ -84,8 +83,3 @@ def test_other_certificates_are_refused(tmp_path):
         check_scheduler(address, ours)
         with pytest.raises(ClusterError, match=address):
             check_scheduler(address, theirs, timeout_s=3.0)
-
-
-def test_a_port_in_use_is_named():
-    with listening_port() as port, pytest.raises(UsageError, match=str(port)):
-        check_port(LOOPBACK, port, "scheduler", "--port")

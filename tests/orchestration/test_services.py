@@ -159,12 +159,6 @@ def test_a_process_that_has_the_id_of_a_dead_supervisor_is_not_found_and_left_al
         stranger.wait()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
-def test_a_record_cut_short_is_none(tmp_path, text):
-    (tmp_path / RECORD_FILE).write_text(text)
-    assert find_running(tmp_path) is None
-
-
 def test_services_of_another_machine_are_named_and_left_to_it(tmp_path):
     with owned_folder(tmp_path) as file:
         write_record(file, record_of(1, machine="elsewhere"))

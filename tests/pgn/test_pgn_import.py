@@ -14,9 +14,8 @@ import pytest
 from pgn_files import BAD_EVERY, pgn_text
 from random_games import COLUMNS
 
-from chess_snn.data import ReplayWindow, concatenate, read_manifest, read_shard
+from chess_snn.data import concatenate, read_manifest, read_shard
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.games import get_game
 from chess_snn.pgn import importing
 from chess_snn.pgn import source as pgn_source
 from chess_snn.pgn.folder import ImportFolder, is_import
@@ -65,19 +64,6 @@ def test_an_import_holds_the_good_games_in_order_in_shards_of_a_thousand(pgn_fil
     assert folder.report().to_json() == report.to_json()
     assert imported.new_games == NUM_GAMES
     assert imported.games_per_s > 0
-
-
-def test_a_window_reads_the_shards(imported):
-    game = get_game("chess")
-    window = ReplayWindow.load(game, imported.folder.shards(), capacity=100_000)
-    samples = window.sample(64, np.random.default_rng(0))
-    assert set(np.unique(samples.values_stm)) == {-1, 0, 1}
-    is_won = samples.values_stm != 0
-    assert (samples.results_stm[is_won] == samples.values_stm[is_won]).all()
-    assert samples.target_actions.shape == (64, 1)
-    np.testing.assert_array_equal(window.records.target_actions, window.records.actions)
-    # Shards of another file may stand beside them.
-    assert all(name.startswith("pgn-") for name in window.shard_names)
 
 
 def test_the_same_file_again_commits_nothing(pgn_file, imported):

@@ -33,13 +33,6 @@ def engine(model):
     engine.quit()
 
 
-def test_a_gui_reads_the_options(engine, model):
-    assert engine.id["name"].startswith("chess-snn")
-    assert engine.options["Model"].default == str(model)
-    assert (engine.options["MultiPV"].min, engine.options["MultiPV"].max) == (1, 218)
-    assert engine.options["Precision"].var == ["model", "fp32", "bf16", "int8"]
-
-
 @pytest.mark.parametrize("limit", [
     chess.engine.Limit(nodes=30), chess.engine.Limit(time=0.2),
     chess.engine.Limit(white_clock=2, black_clock=2, remaining_moves=5),
@@ -98,15 +91,6 @@ def test_pondering_is_hit_and_missed(engine):
         others = [move for move in board.legal_moves if move != result.ponder]
         board.push(result.ponder if hit and result.ponder else others[0])
     assert engine.play(board, limit, game=game).move in board.legal_moves
-
-
-def test_a_mate_and_its_wdl_are_reported(engine):
-    board = chess.Board("6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1")
-    info = engine.analyse(board, chess.engine.Limit(nodes=5000))
-    assert info["score"].relative == chess.engine.Mate(1)
-    assert tuple(info["wdl"].relative) == (1000, 0, 0)
-    result = engine.play(chess.Board("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"), chess.engine.Limit(nodes=1))
-    assert result.move is None
 
 
 def converse(lines, *arguments):

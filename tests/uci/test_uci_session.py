@@ -353,20 +353,6 @@ def test_isready_ends_the_engine_where_preparing_fails_bug():
     gui.session.close()
 
 
-def test_a_game_goes_on_where_nobody_claims_the_draw(talk):
-    gui = talk(simulations=20)
-    moves = []
-    board = chess.Board()
-    for move in ("g1f3", "g8f6", "f3g1", "f6g8") * 3:
-        moves.append(move)
-        board.push_uci(move)
-        best = gui.best(f"position startpos moves {' '.join(moves)}", "go")
-        assert chess.Move.from_uci(best) in board.legal_moves
-    for fen in ("7k/8/8/8/8/8/8/K5R1 w - - 100 90", "7k/8/8/8/8/8/8/K7 w - - 0 1"):
-        best = gui.best(f"position fen {fen}", "go")
-        assert chess.Move.from_uci(best) in chess.Board(fen).legal_moves
-
-
 def test_the_end_of_input_is_quit_and_a_gui_that_goes_is_the_end(talk):
     gui = talk()
     gui.session.run(iter(["position startpos", "go infinite"]))
