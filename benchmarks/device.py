@@ -59,7 +59,8 @@ def run(
 ) -> None:
     """How busy self-play keeps a GPU, by groups of games, cores and simulations, without a GPU.
 
-    Host times are measured here, device times are modelled. Takes about 2 minutes.
+    Host times are measured here, device times are modelled. Takes about 3 minutes. What is
+    measured on the simulated device holds if the machine does nothing else.
 
     python -m benchmarks device --simulations 32 --groups 4 --cores 16
     """
