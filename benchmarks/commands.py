@@ -19,6 +19,7 @@ _SUMMARIES: Final = {
     "export": "Networks exported as NIR and ONNX, run by the libraries that read them.",
     "ticks": "A network after each number of ticks, and with early exit.",
     "gpu": "Every figure that needs a GPU: neurons, inference, training, self-play.",
+    "device": "How busy self-play keeps a GPU, by groups and cores, without a GPU.",
     "learn": "Train for some minutes without Prefect, then play matches.",
     "ablations": "Campaigns of equal length, with one part of the recipe switched off in each.",
     "mates": "How often a network without search takes a mate in one.",

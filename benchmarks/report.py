@@ -31,6 +31,8 @@ class Measurement:
     unit: str
     at_least: float | None = None
     at_most: float | None = None
+    predicted: float | None = None
+    """By a model, without measuring."""
 
     @property
     def bar(self) -> str:
@@ -47,8 +49,14 @@ class Measurement:
         return above and (self.at_most is None or self.value <= self.at_most)
 
     def __str__(self) -> str:
-        text = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.3g}"
-        return _line(self.name, text, self.unit, self.bar + _VERDICTS[self.passes])
+        last = self.bar + _VERDICTS[self.passes]
+        if self.predicted is not None:
+            last = f"{last:<12} predicted {_text(self.predicted)}"
+        return _line(self.name, _text(self.value), self.unit, last)
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _line(name: str, value: str, unit: str, bar: str) -> str:
@@ -75,9 +83,12 @@ class Report:
     def add(
         self, name: str, value: float, unit: str, *,
         at_least: float | None = None, at_most: float | None = None,
+        predicted: float | None = None,
     ) -> None:
         """Add one figure."""
-        self.measurements.append(Measurement(name, float(value), unit, at_least, at_most))
+        self.measurements.append(
+            Measurement(name, float(value), unit, at_least, at_most, predicted)
+        )
         self._tell(str(self.measurements[-1]))
 
     def note(self, text: str) -> None:

@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import gpu, net, store, ticks
+from benchmarks import device_trace, net, store, ticks
 from benchmarks.random_data import play_random_games, random_positions, with_search_targets
 from benchmarks.report import Report
-from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config, save_network
 
@@ -59,32 +58,6 @@ def test_all_ticks_agree_with_themselves(tmp_path):
         assert 1 <= figures[f"exit at {margin:g}, mean ticks"] <= 3
 
 
-# The benchmark of GPUs does all its work on a CPU too, on small sizes.
-
-
-@pytest.mark.slow
-def test_every_part_measures():
-    report = Report("gpu")
-    gpu.run(report, quick=True, device="cpu")
-    figures = {(m.name, m.unit): m.value for m in report.measurements}
-    for figure in (
-        ("fire: reference over fused", "times"), ("tiny, T = 2, batch 64", "evaluations/s"),
-        ("tiny: training", "samples/s"), ("tiny: training in fp16 over bf16", "times"),
-        ("tiny, policy only", "positions/s"),
-    ):
-        assert figures[figure] > 0
-
-
-@pytest.mark.parametrize("options", [
-    {"device": "cpu", "part": ["training", "everything"]}, {"device": "cuda:99"},
-])
-def test_an_unknown_part_or_device_is_refused(options):
-    report = Report("gpu")
-    with pytest.raises(UsageError):
-        gpu.run(report, **options)
-    assert not report.measurements
-
-
 def test_only_work_of_the_device_counts_and_overlap_counts_once(tmp_path):
     def event(name, start, dur, cat="kernel"):
         return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": dur}
@@ -95,14 +68,14 @@ def test_only_work_of_the_device_counts_and_overlap_counts_once(tmp_path):
         event("Memcpy HtoD", 160, 10, cat="gpu_memcpy"), event("elementwise", 190, 10),
         event("aten::conv2d", 0, 500, cat="cpu_op"), {"ph": "M", "name": "process_name"},
     ]}))
-    works = gpu.read_trace(path)
+    works = device_trace.read_trace(path)
     assert [work.name for work in works] == [
         "sm90_xmma_conv", "fire", "Memcpy HtoD", "elementwise"
     ]
-    assert gpu.busy_share(works) == pytest.approx(70 / 100)
-    assert gpu.busy_share([]) == 0.0
+    assert device_trace.busy_share(works) == pytest.approx(70 / 100)
+    assert device_trace.busy_share([]) == 0.0
     report = Report("gpu")
-    gpu.add_kernels(report, "neurons", works)
+    device_trace.add_kernels(report, "neurons", works)
     assert report.measurements[0].value == pytest.approx(20 / 80)
 
 

@@ -59,7 +59,7 @@ def test_a_missed_bar_is_exit_code_1_except_with_quick(chess_snn, tmp_path, monk
     assert json.loads((tmp_path / "out" / "report.json").read_text()) == report
     assert set(report) == {"name", "measurements", "notes", "started", "machine", "passes"}
     assert set(report["measurements"][0]) == {
-        "name", "value", "unit", "at_least", "at_most", "passes"
+        "name", "value", "unit", "at_least", "at_most", "predicted", "passes"
     }
     done = chess_snn("bench", "env", "--quick")
     assert done.returncode == 0

@@ -1,0 +1,150 @@
+"""Training and self-play on a GPU: captured steps, and groups of games that keep it busy."""
+
+from functools import partial
+from typing import Final
+
+from benchmarks.device import LEAST_BUSY, host_seconds, record_stages, search_for
+from benchmarks.device_model import evaluations_per_s, position_time, training_s
+from benchmarks.device_trace import add_kernels, busy_share
+from benchmarks.gpu_bench import GpuBench
+from benchmarks.gpu_network import LANES
+from benchmarks.random_data import Positions, random_window
+from benchmarks.self_play import all_at_once
+from benchmarks.train import samples_per_s
+from chess_snn.cores import num_cores
+from chess_snn.data import ReplayWindow
+from chess_snn.games import get_game
+from chess_snn.nets import Evaluator, NetConfig, build_network, make_evaluator, net_config
+from chess_snn.nets.evaluator import Evaluation
+from chess_snn.nets.static_batch import column_bucket, row_bucket
+from chess_snn.self_play import play_games
+from chess_snn.training import TrainingSettings
+from chess_snn.training.settings import Precision
+from chess_snn.types import Int16Array, Int32Array, UInt64Array
+
+PLIES_A_GAME: Final = 195
+"""Games/s are stated for games of this length."""
+GROUPS: Final[dict[int, tuple[int, ...]]] = {0: (2, 4), 16: (4,), 32: (2, 3, 4, 6, 8), 64: (4,)}
+"""Groups of games, by simulations."""
+TARGET_GROUPS: Final = 4
+_PRECISIONS: Final[tuple[Precision, ...]] = ("fp16", "fp32")
+_GAME: Final = get_game("chess")
+
+
+def training(bench: GpuBench) -> None:
+    """Add samples/s: captured, launched one by one, fp16, fp32, and the ReLU baseline's."""
+    window = random_window(64 if bench.quick else 256, 40)
+    for size in ["tiny"] if bench.quick else ["tiny", "small", "base"]:
+        config = net_config(size)
+        predicted_s = training_s(bench.model, config)
+        captured = _samples_per_s(bench, window, config)
+        bench.add(f"{size}: training", captured, "samples/s",
+                  at_least=150_000 if size == "small" else None, predicted=1 / predicted_s)
+        if bench.on_gpu:
+            eager = _samples_per_s(bench, window, config, captured=False)
+            bench.add(f"{size}: captured over eager", captured / eager, "times")
+        if size == ("tiny" if bench.quick else "small"):
+            for precision in _PRECISIONS:
+                rate = _samples_per_s(bench, window, config, precision)
+                bench.add(f"{size}: training in {precision} over bf16", rate / captured, "times")
+        baseline = _samples_per_s(bench, window, config.baseline())
+        bench.add(
+            f"{size}: training, slowdown against the ReLU baseline, a tick",
+            baseline / captured / config.ticks, "times", at_most=1.5,
+            predicted=predicted_s / training_s(bench.model, config.baseline()) / config.ticks,
+        )
+    if bench.on_gpu:
+        works = bench.traced("training-small", lambda: _samples_per_s(
+            bench, window, net_config("small"), steps=10
+        ))
+        bench.add("small: device busy in training", busy_share(works), "share")
+        add_kernels(bench.report, "small: training, device time in neurons", works)
+
+
+def _samples_per_s(
+    bench: GpuBench, window: ReplayWindow, config: NetConfig, precision: Precision = "bf16",
+    captured: bool = True, steps: int | None = None,
+) -> float:
+    """Samples/s of a trainer that has warmed up, without splitting the batch."""
+    size = 32 if bench.quick else 2048
+    settings = TrainingSettings(batch_size=size, micro_batch=size, precision=precision)
+    steps = steps or (2 if bench.quick else 60)
+    return samples_per_s(window, config, settings, steps, bench.device, captured, warm_steps=6)
+
+
+def self_play(bench: GpuBench) -> None:
+    """Add positions/s, games/s and the device's busy share, by simulations and groups."""
+    size = "tiny" if bench.quick else "small"
+    network = build_network(_GAME.spec, net_config(size), seed=0)
+    with make_evaluator(network, device=bench.device) as evaluator:
+        swept: dict[int, tuple[int, ...]] = {0: (2,), 4: (2,)} if bench.quick else GROUPS
+        for simulations, numbers in swept.items():
+            for groups in numbers:
+                _play(bench, evaluator, size, simulations, groups)
+
+
+def _play(
+    bench: GpuBench, evaluator: Evaluator, size: str, simulations: int, groups: int
+) -> None:
+    num_games = 16 if bench.quick else 8192
+    plies = 4 if bench.quick else max(2, 160 // simulations) if simulations else 80
+    each = -(-num_games // groups)
+    name = f"{size}, {f'{simulations} simulations' if simulations else 'policy only'}"
+    host_s = host_seconds(record_stages(simulations, each, plies))
+    bench.add(f"{name}, groups of {each}: host", host_s * 1e6, "µs/evaluation")
+    device_s = position_time(bench.model, net_config(size)).total
+    expected = evaluations_per_s(host_s, device_s, groups, num_cores())
+
+    sizes = _SizesMet(evaluator)
+    searches = [search_for(sizes, simulations, each) for _ in range(groups)]
+    play = partial(play_games, _GAME, searches, num_games=num_games, seed=1)
+    # The same games twice: the sizes of batches that the second run meets are captured in the
+    # first, and then by the lanes that happened not to meet them.
+    play(settings=all_at_once(plies, num_games))
+    sizes.warm_all_lanes()
+    name = f"{name}, {groups} groups"
+    _, played = play(settings=all_at_once(plies, num_games))
+    per_s, expected_per_s = played.positions / played.seconds, expected / (1 + simulations)
+    bench.add(name, per_s * (1 + simulations), "evaluations/s", predicted=expected)
+    bench.add(f"{name}, games of {PLIES_A_GAME} plies", per_s / PLIES_A_GAME, "games/s",
+              at_least=None if simulations else 1500, predicted=expected_per_s / PLIES_A_GAME)
+    bench.add(f"{name}: a batch was at the device", played.network_share, "share")
+    if bench.on_gpu:
+        # A run of its own: the profiler costs time.
+        works = bench.traced(f"self-play-{simulations}-{groups}", partial(
+            play, settings=all_at_once(max(2, plies // 2), num_games)
+        ))
+        is_target = (simulations, groups) == (32, TARGET_GROUPS)
+        bench.add(f"{name}: device busy", busy_share(works), "share",
+                  at_least=LEAST_BUSY if is_target else None, predicted=expected * device_s)
+
+
+class _SizesMet:
+    """An evaluator that keeps one batch of each size for which another captures graphs."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._batches: dict[tuple[int, int], Positions] = {}
+
+    @property
+    def network_seconds(self) -> float:
+        return self._evaluator.network_seconds
+
+    @property
+    def reduced_rows(self) -> int | None:
+        return self._evaluator.reduced_rows
+
+    def evaluate(
+        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
+    ) -> Evaluation:
+        columns = column_bucket(int(num_legal.max(initial=0)), _GAME.spec.max_legal)
+        size = row_bucket(len(planes)), columns
+        if size not in self._batches:
+            self._batches[size] = Positions(planes.copy(), legal_actions.copy(), num_legal.copy())
+        return self._evaluator.evaluate(planes, legal_actions, num_legal)
+
+    def warm_all_lanes(self) -> None:
+        """Ask each size again, once of each lane."""
+        for batch in self._batches.values():
+            for _ in range(LANES):
+                batch.ask(self._evaluator)
