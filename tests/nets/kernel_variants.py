@@ -1,0 +1,74 @@
+"""The table of Triton kernels that are compiled without a GPU: ``VARIANTS``.
+
+A kernel that is missing here fails ``test_compiled_kernels.py``. Add a variant for each form in
+which the program launches it that makes other machine code.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+ARCHITECTURES = (80, 90, 100)
+"""A100, H100 and H200, B200."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One form of a kernel, and what its machine code may use."""
+
+    kernel: str
+    """Module and function."""
+    constants: dict[str, Any]
+    """Of all its ``tl.constexpr`` arguments."""
+    most_registers: int
+    """Of a thread. 64 let half of an H100's threads be resident."""
+    types: dict[str, str] = field(default_factory=dict)
+    """Of arguments that are not ``pointer``, or i32 where their name begins with ``num_``."""
+    pointer: str = "*bf16"
+    num_warps: int = 4
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the launch, but ``num_warps``."""
+    is_memory_pass: bool = True
+    """Whether all loads and stores of global memory must be of 128 bits or more."""
+    architectures: tuple[int, ...] = ARCHITECTURES
+    is_slow: bool = False
+    """Left to the slow test."""
+
+    @property
+    def label(self) -> str:
+        constants = " ".join(f"{name}={value}" for name, value in self.constants.items())
+        return f"{self.kernel} {self.pointer} {constants}"
+
+
+NEURONS = "chess_snn.nets.neuron_triton_kernels"
+LIF = {"DECAY": 0.5, "THRESHOLD": 0.5, "BLOCK": 1024}
+NO_BIAS, BIAS = {"CHANNELS": 0, "SPACING": 1}, {"CHANNELS": 64, "SPACING": 1}
+
+
+def neuron_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
+    """Every pass over the currents of a layer, as inference and training launch it."""
+    lif = LIF | {"TICKS": ticks}
+
+    def form(name: str, types: dict[str, str] | None = None, **constants: Any) -> Variant:
+        return Variant(
+            f"{NEURONS}.{name}", lif | constants, most_registers=64, types=types or {},
+            pointer=pointer, **options,
+        )
+
+    return [
+        form("fire", **NO_BIAS, CURRENT_MOVES=False),
+        form("fire", **BIAS, CURRENT_MOVES=True),
+        form("add_and_fire", **BIAS, SHORTCUT_MOVES=False),
+        form("add_and_fire", **BIAS, SHORTCUT_MOVES=True),
+        form("mean_rate", {"rate": "*fp32"}, **BIAS),
+        form("fire_and_keep_charge", CURRENT_MOVES=True),
+        form("backward", HALF_ALPHA=1.0, STEEPNESS=3.14159),
+    ]
+
+
+VARIANTS: list[Variant] = [
+    *neuron_passes(4, "*bf16"),
+    *neuron_passes(4, "*fp32", is_slow=True),
+    *neuron_passes(1, "*bf16", is_slow=True),
+    *neuron_passes(8, "*bf16", is_slow=True),
+    *neuron_passes(4, "*fp16", is_slow=True),
+]
