@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import triton
-from kernel_variants import Variant
+from kernel_variants import SHARED_MEMORY, Variant
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
@@ -85,7 +85,7 @@ def compile_variant(variant: Variant, architecture: int) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - the report names every variant that fails
         return result | {"faults": [f"does not compile: {type(error).__name__}: {error}"]}
     used = read_machine_code(compiled.asm["cubin"]) | {"shared": compiled.metadata.shared}
-    return result | used | {"faults": find_faults(variant, used)}
+    return result | used | {"faults": find_faults(variant, architecture, used)}
 
 
 def read_machine_code(cubin: bytes) -> dict[str, Any]:
@@ -112,12 +112,17 @@ def read_machine_code(cubin: bytes) -> dict[str, Any]:
     }
 
 
-def find_faults(variant: Variant, used: dict[str, Any]) -> list[str]:
+def find_faults(variant: Variant, architecture: int, used: dict[str, Any]) -> list[str]:
     faults = []
     if used["local"] or used["spills"]:
         faults.append(f"spills: {used['local']} bytes of local memory, {used['spills']} accesses")
     if used["registers"] > variant.most_registers:
         faults.append(f"registers: {used['registers']} are more than {variant.most_registers}")
+    if used["shared"] > SHARED_MEMORY[architecture]:
+        faults.append(f"shared memory: {used['shared']} > {SHARED_MEMORY[architecture]} bytes")
+    others = [name for name in used["products"] if not name.startswith(variant.products or "")]
+    if architecture == 90 and variant.products and (others or not used["products"]):
+        faults.append(f"products: {used['products']} are not {variant.products}")
     narrow = [name for name in used["transfers"] if width(name) < 128]
     if variant.is_memory_pass and narrow:
         faults.append(f"narrow: {', '.join(narrow)}")
