@@ -8,6 +8,9 @@ integers as they stand: nothing is rounded but the weights, to 127 steps of each
 largest. Products are summed in 32-bit integers, exactly and in any order. On processors with
 integer dot products (AVX-512 VNNI, AMX) that is about twice as fast as bfloat16.
 
+On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.conv_neuron`), and
+in int8 always are.
+
 Processors without bfloat16 (those with AVX2 alone) convolve in float32 and round the currents to
 bfloat16: the same numbers, but for the order of sums in bf16.
 
@@ -17,16 +20,23 @@ outputs of the value head, X images.
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from chess_snn.config import check_choice
-from chess_snn.devices import processor_has_bfloat16
 from chess_snn.errors import ConfigError
+from chess_snn.nets.config import NetConfig
+from chess_snn.nets.conv_neuron import (
+    FUSED_WARPS,
+    MOST_FUSED_TICKS,
+    FusedConv,
+    LayerKind,
+    can_fuse,
+)
+from chess_snn.nets.folded_convs import BinaryConv, FloatConv, has_integer_convolutions
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
     INPUTS_MULTIPLE,
@@ -45,57 +55,6 @@ Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
 """Of currents, and of convolutions but in int8, where weights have 8 bits and spikes are integers;
 membranes and readouts are float32 always."""
-_LARGEST: Final = 127
-"""Of a weight, so that the least and the largest are the same size."""
-_PACKED_IMAGES: Final = 128
-"""Of a usual batch; others get the same packing."""
-_NO_SCALE, _NO_ZERO_POINT = 1.0, 0
-"""Of inputs and outputs: neither is quantised."""
-
-
-class BinaryConv(nn.Module):
-    """A convolution for inputs uint8 in {0, 1}; its currents are bfloat16, channels-last."""
-
-    late_bias: Tensor | None = None
-    """None: the convolution adds its bias itself."""
-
-    def __init__(self, conv: nn.Conv2d, board_shape: tuple[int, int]) -> None:
-        """Round the weights of ``conv``, float32 on the CPU, which is left as it is.
-
-        oneDNN packs weights for the images it will see, (H, W) = ``board_shape``. Without them it
-        may pack for others and pack again in every call, as it did with 48 and 96 channels.
-        """
-        super().__init__()
-        weight = conv.weight.detach()
-        scale_C = weight.abs().amax((1, 2, 3)).clamp_min(torch.finfo(torch.float32).tiny) / _LARGEST
-        rounded = weight.div(scale_C.view(-1, 1, 1, 1)).round().to(torch.int8)
-        self._geometry = (list(conv.stride), list(conv.padding), list(conv.dilation), conv.groups)
-        assert conv.bias is not None
-        self._bias_C = conv.bias.detach().clone()
-        self._scale_C = scale_C
-        self._zero_points_C = torch.zeros(len(scale_C), dtype=torch.int32)
-        self._packed = _onednn().qconv_prepack(
-            rounded, scale_C, _NO_SCALE, _NO_ZERO_POINT, *self._geometry,
-            [_PACKED_IMAGES, conv.in_channels, *board_shape],
-        )
-
-    def forward(self, x_XCHW: Tensor) -> Tensor:
-        """Currents bfloat16[X, C, H, W]."""
-        dtype = torch.bfloat16 if processor_has_bfloat16() else torch.float32
-        currents_XCHW: Tensor = _onednn().qconv2d_pointwise(
-            x_XCHW, _NO_SCALE, _NO_ZERO_POINT, self._packed, self._scale_C, self._zero_points_C,
-            self._bias_C, *self._geometry, _NO_SCALE, _NO_ZERO_POINT, dtype, "none", [], "",
-        )
-        return currents_XCHW.bfloat16()
-
-
-def has_integer_convolutions() -> bool:
-    """Whether this torch has them at all; every build for x86 processors does."""
-    return hasattr(_onednn(), "qconv2d_pointwise")
-
-
-def _onednn() -> Any:
-    return torch.ops.onednn
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,33 +67,8 @@ class InferenceOutput:
     """float32[B, V]: what :func:`chess_snn.nets.values.read_value` reads the value from."""
 
 
-class FloatConv(nn.Module):
-    """A convolution in the precision of its currents."""
-
-    late_bias: Tensor | None
-    """[C], where the neurons that follow are to add it; else the convolution adds it itself."""
-
-    def __init__(self, conv: nn.Conv2d, late_bias: bool) -> None:
-        super().__init__()
-        self.conv = conv
-        self.register_buffer("late_bias", None)
-        if late_bias and self.conv.bias is not None:
-            self.late_bias, self.conv.bias = self.conv.bias.detach(), None
-
-    def forward(self, x_XCHW: Tensor) -> Tensor:
-        """Currents [X, C, H, W], but for a late bias."""
-        conv = self.conv
-        if x_XCHW.dtype != torch.bfloat16 or x_XCHW.is_cuda or processor_has_bfloat16():
-            currents_XCHW: Tensor = conv(x_XCHW)
-            return currents_XCHW
-        bias_C = None if conv.bias is None else conv.bias.float()
-        return conv2d(
-            x_XCHW.float(), conv.weight.float(), bias_C, padding=conv.kernel_size[0] // 2
-        ).bfloat16()
-
-
-FoldedConv = FloatConv | BinaryConv
-"""A convolution with its normalisation folded into weights and bias."""
+FoldedConv = FloatConv | BinaryConv | FusedConv
+"""A convolution with its normalisation folded into weights and bias; one that is fused fires."""
 
 
 class InferenceNetwork(nn.Module):
@@ -146,13 +80,13 @@ class InferenceNetwork(nn.Module):
 
     def __init__(
         self, network: Network, precision: Precision, neurons: InferenceNeurons,
-        device: torch.device,
+        device: torch.device, layers: LayerKind = "separate",
     ) -> None:
         super().__init__()
         self.spec, self.config = network.spec, network.config
         self.precision: Precision = precision
         self.dtype = PRECISIONS[precision]
-        self.neurons = neurons
+        self.neurons, self.layers = neurons, layers
         # Folded in float32, rounded after.
         source = copy.deepcopy(network).eval().requires_grad_(False).float()
         add_empty_inputs(source.stem.conv, INPUTS_MULTIPLE[device.type])
@@ -163,17 +97,20 @@ class InferenceNetwork(nn.Module):
 
         def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedConv:
             conv = fuse_conv_bn_eval(layer.conv, layer.norm)
+            if layers != "separate":
+                is_integer = precision == "int8"
+                return FusedConv(conv, self.config, is_integer, FUSED_WARPS[layers])
             if precision == "int8":
                 return BinaryConv(conv, self.spec.board_shape)
-            return FloatConv(conv, late_bias)
+            return FloatConv(conv, late_bias).to(self.dtype)
 
         self.stem = fold(source.stem, late_bias=False)
         blocks = [block for block in source.blocks if isinstance(block, Block)]
         self.convs1 = nn.ModuleList(fold(block.conv1) for block in blocks)
         self.convs2 = nn.ModuleList(fold(block.conv2) for block in blocks)
         self.policy_conv, self.value_conv = fold(policy.conv), fold(value.conv)
-        self.value_hidden = value.hidden
-        self.to(device=device, dtype=self.dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.value_hidden = value.hidden.to(self.dtype)
+        self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
         self.value_readout = value.readout.to(device)
         self.policy_is_dense = policy.is_dense
@@ -225,25 +162,42 @@ class InferenceNetwork(nn.Module):
         if (missing := self.num_planes - planes_BPHW.shape[1]) > 0:
             planes_BPHW = nn.functional.pad(planes_BPHW, (0, 0, 0, 0, 0, missing))
         planes = planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
-        stem_BCHW = self.stem(planes)
-        u_TBCHW = stem_BCHW.unsqueeze(0)
-        fired_TBCHW = self.neurons.fire_static(stem_BCHW, self.config.ticks)
+        u_TBCHW, fired_TBCHW = self._fire_static(self.stem, planes)
         for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
-            assert isinstance(conv1, FoldedConv)
-            assert isinstance(conv2, FoldedConv)
-            inner_TBCHW = self.neurons.fire(each_tick(conv1, fired_TBCHW), conv1.late_bias)
-            u_TBCHW, fired_TBCHW = self.neurons.add_and_fire(
-                u_TBCHW, each_tick(conv2, inner_TBCHW), conv2.late_bias
-            )
+            inner_TBCHW = self._fire(conv1, fired_TBCHW)
+            u_TBCHW, fired_TBCHW = self._add_and_fire(conv2, u_TBCHW, inner_TBCHW)
         return fired_TBCHW
 
     def _policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
         conv = self.policy_conv
+        if isinstance(conv, FusedConv):
+            return conv.mean_rate(fired_TBCHW)
         return self.neurons.mean_rate(each_tick(conv, fired_TBCHW), conv.late_bias)
 
+    def _fire_static(self, conv: nn.Module, x_BCHW: Tensor) -> tuple[Tensor, Tensor]:
+        """The currents [1, B, C, H, W] and their spikes of all ticks."""
+        ticks = self.config.ticks
+        if isinstance(conv, FusedConv):
+            return conv.fire_static(x_BCHW, ticks)
+        current_BCHW = conv(x_BCHW)
+        return current_BCHW.unsqueeze(0), self.neurons.fire_static(current_BCHW, ticks)
+
+    def _fire(self, conv: nn.Module, x_TBCHW: Tensor) -> Tensor:
+        if isinstance(conv, FusedConv):
+            return conv.fire(x_TBCHW)
+        assert isinstance(conv, FloatConv | BinaryConv)
+        return self.neurons.fire(each_tick(conv, x_TBCHW), conv.late_bias)
+
+    def _add_and_fire(
+        self, conv: nn.Module, u_TBCHW: Tensor, x_TBCHW: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        if isinstance(conv, FusedConv):
+            return conv.add_and_fire(u_TBCHW, x_TBCHW)
+        assert isinstance(conv, FloatConv | BinaryConv)
+        return self.neurons.add_and_fire(u_TBCHW, each_tick(conv, x_TBCHW), conv.late_bias)
+
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
-        conv = self.value_conv
-        fired_TBCHW = self.neurons.fire(each_tick(conv, fired_TBCHW), conv.late_bias)
+        fired_TBCHW = self._fire(self.value_conv, fired_TBCHW)
         seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
@@ -252,7 +206,7 @@ class InferenceNetwork(nn.Module):
 
 def freeze(
     network: Network, precision: Precision, *, device: torch.device | str = "cpu",
-    neurons: InferenceNeurons | None = None,
+    neurons: InferenceNeurons | None = None, layers: LayerKind | None = None,
 ) -> InferenceNetwork:
     """An inference copy of ``network``, which is left as it is.
 
@@ -261,26 +215,42 @@ def freeze(
         precision: of convolutions and currents.
         device: where it will run.
         neurons: instead of the device's usual ones (``neurons.kind`` of the result names them).
+        layers: whether a convolution and its neurons are one kernel; None takes the first of
+            :func:`possible_layers`. :mod:`chess_snn.nets.layer_choice` measures which is fastest.
 
     Raises:
         ConfigError: an unknown precision, or one that this network or device cannot have.
     """
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
-    if precision == "int8":
-        _check_int8(network, device)
+    layers = layers or possible_layers(network.config, precision, device)[0]
     if neurons is None:
-        neurons = choose_neurons(network.config, device, integer_spikes=precision == "int8")
-    return InferenceNetwork(network, precision, neurons, device).eval()
+        integer_spikes = precision == "int8" and device.type == "cpu"
+        neurons = choose_neurons(network.config, device, integer_spikes)
+    return InferenceNetwork(network, precision, neurons, device, layers).eval()
 
 
-def _check_int8(network: Network, device: torch.device) -> None:
-    if not network.config.is_spiking:
+def possible_layers(
+    config: NetConfig, precision: Precision, device: torch.device
+) -> list[LayerKind]:
+    """The kinds of layers that a network can have on ``device``.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    kinds: list[LayerKind] = []
+    if precision != "int8" or (device.type == "cpu" and has_integer_convolutions()):
+        kinds.append("separate")
+    if precision != "fp32" and can_fuse(config, device):
+        kinds.extend(FUSED_WARPS)
+    if precision == "int8" and not config.is_spiking:
         raise ConfigError(
             'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '
             'use "bf16"'
         )
-    if device.type != "cpu" or not has_integer_convolutions():
+    if not kinds:
         raise ConfigError(
-            f'precision "int8" runs on CPUs whose torch has oneDNN, not on {device}; use "bf16"'
+            f'precision "int8" runs on CPUs whose torch has oneDNN, and on GPUs since Ampere with '
+            f'Triton for at most {MOST_FUSED_TICKS} ticks, not on {device}; use "bf16"'
         )
+    return kinds

@@ -7,7 +7,8 @@ from chess_snn.nets.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.early_exit import EarlyExitNetwork
 from chess_snn.nets.evaluator import OwnedEvaluator
-from chess_snn.nets.inference import Precision, freeze
+from chess_snn.nets.inference import Precision
+from chess_snn.nets.layer_choice import freeze_fastest
 from chess_snn.nets.network import Network
 
 
@@ -38,7 +39,7 @@ def make_evaluator(
     """
     # Integer convolutions are for CPUs.
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
-    frozen = freeze(network, precision, device=found)
+    frozen = freeze_fastest(network, precision, found)
     early = EarlyExitNetwork(frozen, exit_margin) if exit_margin else None
     if isinstance(instead_of, CudaEvaluator) and found.type == "cuda":
         return instead_of.renewed(frozen)

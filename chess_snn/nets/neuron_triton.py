@@ -117,11 +117,11 @@ class _FusedLif(torch.autograd.Function):
 
 
 def _launch(kernel: Any, num_neurons: int, *arguments: Any, **constants: Any) -> None:
-    with _on_device_of(arguments[0]):
+    with on_device_of(arguments[0]):
         kernel[(triton.cdiv(num_neurons, _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK)
 
 
-def _on_device_of(tensor: Tensor) -> AbstractContextManager[object]:
+def on_device_of(tensor: Tensor) -> AbstractContextManager[object]:
     """Triton launches on the current device, which need not be the tensor's."""
     return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 

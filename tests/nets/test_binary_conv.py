@@ -6,9 +6,9 @@ from torch import nn
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, freeze, inference, net_config
+from chess_snn.nets import build_network, folded_convs, freeze, net_config
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.inference import BinaryConv
+from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.inference_neurons import CompiledNeurons
 
 BOARD = (8, 8)
@@ -51,7 +51,7 @@ def test_sums_are_those_of_the_rounded_weights(channels_in, channels_out, kernel
 def test_processors_with_and_without_bfloat16_give_the_same_bits(monkeypatch, has_bfloat16):
     layer, fired = BinaryConv(conv(32, 32, 3), (4, 4)), spikes(2, 32, 4, 4)
     expected = layer(fired)
-    monkeypatch.setattr(inference, "processor_has_bfloat16", lambda: has_bfloat16)
+    monkeypatch.setattr(folded_convs, "processor_has_bfloat16", lambda: has_bfloat16)
     assert torch.equal(layer(fired), expected)
 
 
@@ -61,7 +61,7 @@ def test_without_bfloat16_a_network_in_bf16_answers_as_with_it(monkeypatch):
     planes = torch.rand(4, game.spec.num_planes, 4, 4).lt(0.1).float()
     answers = []
     for has_bfloat16 in (False, True):
-        monkeypatch.setattr(inference, "processor_has_bfloat16", lambda has=has_bfloat16: has)
+        monkeypatch.setattr(folded_convs, "processor_has_bfloat16", lambda has=has_bfloat16: has)
         answers.append(freeze(network, "bf16")(planes).policy_logits_BA)
     # Sums may round otherwise, and then a spike may fall otherwise.
     assert torch.corrcoef(torch.stack([answer.flatten() for answer in answers]))[0, 1] > 0.99
@@ -121,4 +121,4 @@ def test_it_is_refused_where_it_cannot_be_had(spec):
     with pytest.raises(ConfigError, match='"int8"'):
         freeze(build_network(spec, net_config("tiny").baseline(), 0), "int8")
     with pytest.raises(ConfigError, match="cuda"):
-        freeze(build_network(spec, net_config("tiny"), 0), "int8", device="cuda")
+        freeze(build_network(spec, net_config("tiny", ticks=9), 0), "int8", device="cuda")

@@ -8,7 +8,7 @@ from lively_networks import lively_network
 from chess_snn.errors import ConfigError
 from chess_snn.nets import freeze, make_evaluator, net_config
 from chess_snn.nets.early_exit import EarlyExitNetwork
-from chess_snn.nets.inference import has_integer_convolutions
+from chess_snn.nets.folded_convs import has_integer_convolutions
 
 TICKS = 4
 CONFIG = net_config("tiny", ticks=TICKS)

@@ -1,0 +1,137 @@
+"""The table of Triton kernels that are compiled without a GPU: ``VARIANTS``.
+
+A kernel that is missing here fails ``test_compiled_kernels.py``. Add a variant for each form in
+which the program launches it that makes other machine code.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from chess_snn.nets.conv_neuron import FUSED_WARPS, choose_tiling
+
+ARCHITECTURES = (80, 90, 100)
+"""A100, H100 and H200, B200."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One form of a kernel, and what its machine code may use."""
+
+    kernel: str
+    """Module and function."""
+    constants: dict[str, Any]
+    """Of all its ``tl.constexpr`` arguments."""
+    most_registers: int
+    """Of a thread. 64 let half of an H100's threads be resident."""
+    types: dict[str, str] = field(default_factory=dict)
+    """Of arguments that are not ``pointer``, or i32 where their name begins with ``num_``."""
+    pointer: str = "*bf16"
+    num_warps: int = 4
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the launch, but ``num_warps``."""
+    is_memory_pass: bool = True
+    """Whether all loads and stores of global memory must be of 128 bits or more."""
+    products: str | None = None
+    """What instructions of the tensor cores of sm_90 begin with."""
+    architectures: tuple[int, ...] = ARCHITECTURES
+    is_slow: bool = False
+    """Left to the slow test."""
+
+    @property
+    def label(self) -> str:
+        constants = " ".join(f"{name}={value}" for name, value in self.constants.items())
+        return f"{self.kernel} {self.pointer} {constants}"
+
+
+NEURONS = "chess_snn.nets.neuron_triton_kernels"
+LIF = {"DECAY": 0.5, "THRESHOLD": 0.5, "BLOCK": 1024}
+NO_BIAS, BIAS = {"CHANNELS": 0, "SPACING": 1}, {"CHANNELS": 64, "SPACING": 1}
+
+
+def neuron_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
+    """Every pass over the currents of a layer, as inference and training launch it."""
+    lif = LIF | {"TICKS": ticks}
+
+    def form(name: str, types: dict[str, str] | None = None, **constants: Any) -> Variant:
+        return Variant(
+            f"{NEURONS}.{name}", lif | constants, most_registers=64, types=types or {},
+            pointer=pointer, **options,
+        )
+
+    return [
+        form("fire", **NO_BIAS, CURRENT_MOVES=False),
+        form("fire", **BIAS, CURRENT_MOVES=True),
+        form("add_and_fire", **BIAS, SHORTCUT_MOVES=False),
+        form("add_and_fire", **BIAS, SHORTCUT_MOVES=True),
+        form("mean_rate", {"rate": "*fp32"}, **BIAS),
+        form("fire_and_keep_charge", CURRENT_MOVES=True),
+        form("backward", HALF_ALPHA=1.0, STEEPNESS=3.14159),
+    ]
+
+
+CONV = "chess_snn.nets.conv_neuron_triton_kernels.convolve_and_fire"
+INTEGER = {"spikes": "*i8", "weight": "*i8", "fired": "*i8", "bias": "*fp32"}
+SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+"""Bytes that a block may have."""
+
+
+def conv_form(
+    ticks: int, channels: int, num_warps: int, *, outputs: int | None = None, levels: int = 0,
+    is_integer: bool = False, moves: bool = True, shortcut: bool = False,
+    shortcut_moves: bool = True, rate: bool = False, side: int = 3, architecture: int = 90,
+    **options: Any,
+) -> Variant:
+    """A convolution with its neurons, as inference launches it."""
+    outputs = outputs or channels
+    tiling = choose_tiling(
+        ticks if moves else 1, channels, outputs, 1 if is_integer else 2, num_warps,
+        SHARED_MEMORY[architecture],
+    )
+    types = {"scale": "*fp32"} | (INTEGER if is_integer else {})
+    if rate:
+        types["fired"] = "*fp32"
+    return Variant(
+        CONV,
+        {
+            "CHANNELS": channels, "OUTPUTS": outputs, "SIDE": side, "HEIGHT": 8, "WIDTH": 8,
+            "INPUT_MOVES": moves, "HAS_SHORTCUT": shortcut, "SHORTCUT_MOVES": shortcut_moves,
+            "KEEPS_TOTAL": shortcut or not moves, "IS_RATE": rate, "DECAY": 0.5,
+            "THRESHOLD": 0.5, "LEVELS": levels, "TICKS": ticks, "ROWS": tiling.rows,
+            "COLUMNS": tiling.columns, "DEPTH": tiling.depth, "STAGES": tiling.stages,
+        },
+        most_registers=255, types=types, num_warps=num_warps,
+        options={"num_stages": tiling.stages, "enable_fp_fusion": False},
+        is_memory_pass=False, products="IGMMA" if is_integer else "HGMMA",
+        architectures=(architecture,), **options,
+    )
+
+
+def conv_layers(ticks: int, channels: int, num_warps: int, **options: Any) -> list[Variant]:
+    """Every layer of a network of these ticks and channels that fires."""
+    return [
+        conv_form(ticks, channels, num_warps, **options),
+        conv_form(ticks, 32, num_warps, outputs=channels, moves=False, **options),
+        conv_form(ticks, channels, num_warps, shortcut=True, shortcut_moves=False, **options),
+        conv_form(ticks, channels, num_warps, shortcut=True, **options),
+        conv_form(ticks, channels, num_warps, rate=True, **options),
+        conv_form(ticks, channels, num_warps, outputs=8, side=1, **options),
+    ]
+
+
+VARIANTS: list[Variant] = [
+    *neuron_passes(4, "*bf16"),
+    *neuron_passes(4, "*fp32", is_slow=True),
+    *neuron_passes(1, "*bf16", is_slow=True),
+    *neuron_passes(8, "*bf16", is_slow=True),
+    *neuron_passes(4, "*fp16", is_slow=True),
+    *(conv_form(4, 64, 4, shortcut=True, architecture=architecture)
+      for architecture in ARCHITECTURES),
+    *(conv_form(1, 128, 8, shortcut=True, levels=4, is_integer=True, architecture=architecture)
+      for architecture in ARCHITECTURES),
+    *(layer for warps in FUSED_WARPS.values() for is_integer in (False, True)
+      for ticks, channels in ((2, 32), (4, 64), (4, 128), (4, 256), (8, 64), (3, 128))
+      for layer in conv_layers(ticks, channels, warps, is_integer=is_integer, is_slow=True)),
+    *(layer for warps in FUSED_WARPS.values() for is_integer in (False, True)
+      for channels in (32, 64, 128, 256)
+      for layer in conv_layers(1, channels, warps, is_integer=is_integer, levels=4, is_slow=True)),
+]
