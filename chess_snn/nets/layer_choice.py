@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from chess_snn.nets.conv_neuron import LayerKind
-from chess_snn.nets.cuda_evaluator import StaticBatch
+from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.nets.inference import InferenceNetwork, Precision, freeze, possible_layers
 from chess_snn.nets.network import Network
 
