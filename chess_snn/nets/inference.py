@@ -132,7 +132,7 @@ class InferenceNetwork(nn.Module):
             and self.state_dict().keys() == other.state_dict().keys()
             and all(
                 getattr(self, name) == getattr(other, name)
-                for name in ("spec", "config", "precision", "device")
+                for name in ("spec", "config", "precision", "layers", "device")
             )
         )
 

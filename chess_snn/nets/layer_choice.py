@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from chess_snn.nets.conv_neuron import LayerKind
-from chess_snn.nets.static_batch import StaticBatch
 from chess_snn.nets.inference import InferenceNetwork, Precision, freeze, possible_layers
 from chess_snn.nets.network import Network
+from chess_snn.nets.static_batch import StaticBatch
 
 _LOG = logging.getLogger(__name__)
 _POSITIONS: Final = 1024
