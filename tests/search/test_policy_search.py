@@ -167,7 +167,7 @@ def test_the_draw_is_that_of_all_noises(temperature, scale):
     logits = np.random.default_rng(3).normal(0, scale, (count, width)).astype(np.float32)
     drawn = run(PolicySearch(GAME, Fixed(logits)), batch, temperature).actions
     for g in range(count):
-        stream = random_word(keys(count)[g], np.uint64(3))
+        stream = np.uint64(random_word(keys(count)[g], np.uint64(3)))
         scores = [
             float(logits[g, j]) / float(np.float32(temperature))
             - math.log(-math.log(random_unit(stream, np.uint64(j))))
