@@ -8,7 +8,7 @@ Dimensions: G games, M columns for legal actions.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from chess_snn.jit import kernel
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.rng import random_unit, random_word
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+_ROUNDING: Final = 1e-9
+"""More than the rounding of float64 can change a noise of the draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class SearchResult:
     """float32[G]: root value, side to move's view: in [-1, 1] in a game of wins, else the sum of
     rewards to expect."""
     policy_targets: Float32Array
-    """float32[G, M]: weight of each listed legal action; rows sum to 1, 0 behind the list."""
+    """float32[G, M]: weight of each listed legal action; rows sum to 1, 0 behind the list.
+    float32[G, 0] without a tree, where the action to play has all the weight."""
     prior_entropies: Float32Array
     """float32[G], nats: entropy of the network's policy over the legal actions."""
     surprises: Float32Array
@@ -66,7 +70,7 @@ class Search(Protocol):
 class PolicySearch:
     """Plays from the network's policy over the legal actions, at a temperature.
 
-    The policy target is the action played, with weight 1: training weighs it by its advantage.
+    The action played has all the weight: training weighs it by its advantage.
     """
 
     def __init__(self, game: Game, evaluator: Evaluator) -> None:
@@ -86,16 +90,15 @@ class PolicySearch:
         )
         num_games = len(batch)
         actions = np.empty(num_games, np.int16)
-        targets = np.zeros(batch.legal_actions.shape, np.float32)
         entropies = np.empty(num_games, np.float32)
         _draw_actions(
             evaluation.legal_logits, batch.legal_actions, batch.num_legal,
-            keys, plies, temperatures, actions, targets, entropies,
+            keys, plies, temperatures, actions, entropies,
         )
         return SearchResult(
             actions=actions,
             values_stm=evaluation.value_stm,
-            policy_targets=targets,
+            policy_targets=np.empty((num_games, 0), np.float32),
             prior_entropies=entropies,
             surprises=np.zeros(num_games, np.float32),
         )
@@ -110,7 +113,6 @@ def _draw_actions(
     plies: Int32Array,
     temperatures: Float32Array,
     actions: Int16Array,
-    targets: Float32Array,
     entropies: Float32Array,
 ) -> None:
     """Draw each game's action by the Gumbel-max trick (Gumbel 1954; Maddison et al. 2014, §2)."""
@@ -126,11 +128,13 @@ def _draw_actions(
             peak = max(peak, logit)
             score = logit
             if temperature > 0.0:
-                score = logit / temperature - np.log(-np.log(random_unit(stream, np.uint64(j))))
+                score = logit / temperature
+                unit = random_unit(stream, np.uint64(j))
+                if not _noise_is_below(best_score - score, unit):
+                    score -= np.log(-np.log(unit))
             if score > best_score:
                 best_slot, best_score = j, score
         actions[g] = legal_actions[g, best_slot]
-        targets[g, best_slot] = 1.0
         total, weighted = 0.0, 0.0
         for j in range(count):
             shifted = float(logits[g, j]) - peak
@@ -138,3 +142,15 @@ def _draw_actions(
             total += weight
             weighted += weight * shifted
         entropies[g] = np.log(total) - weighted / total if count else 0.0
+
+
+@kernel
+def _noise_is_below(bound: float, unit: float) -> bool:
+    """Whether -log(-log(unit)) is certainly below ``bound``; two logarithms can be spared then.
+
+    As -log(unit) >= 1 - unit, it is where exp(bound) > 1 / (1 - unit); and for bounds from 0 on,
+    the first terms of its series are below exp(bound).
+    """
+    x = max(bound, 0.0)
+    series = 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4)))
+    return (1 - unit) * series > 1 + _ROUNDING

@@ -75,7 +75,8 @@ def descend(
         history_word: see :class:`chess_snn.games.base.GameSpec`.
         states: uint64[G, W], filled with the position before the new leaf; with the next three a
             scratch batch for :meth:`chess_snn.games.base.Game.step`.
-        history: uint64[G, K].
+        history: uint64[G, K]: that of the roots, but for the plies behind them up to ``plies``,
+            where the last descent was; see :meth:`chess_snn.search.wave.Wave.begin`.
         plies: int32[G].
         termination: uint8[G], set to ongoing.
         actions: int16[G], the action to the new leaf; -1 where the leaf is not new.
@@ -84,8 +85,10 @@ def descend(
     """
     length = root_history.shape[1]
     for g in range(len(root_edges)):
-        history[g] = root_history[g]
         node, ply = 0, root_plies[g]
+        if length > 0:
+            for later in range(ply + 1, plies[g] + 1):
+                history[g, later % length] = root_history[g, later % length]
         edge = root_edges[g]
         if edge == RULE_CHOOSES:
             edge = _choose_edge(trees, rule, g, node)
@@ -104,16 +107,18 @@ def descend(
         is_new[g] = child == NO_NODE
         leaves[g] = node
         actions[g] = -1
+        plies[g] = ply
         if is_new[g]:
             leaf = trees.nodes_used[g]
             trees.nodes_used[g] = leaf + 1
             trees.child[g, edge] = leaf
             trees.parent[g, leaf] = node
             trees.parent_edge[g, leaf] = edge
+            trees.visits[g, leaf] = 0
+            trees.value_sum[g, leaf] = 0.0
             leaves[g] = leaf
             actions[g] = trees.action[g, edge]
             states[g] = trees.state[g, node]
-            plies[g] = ply
             termination[g] = 0
 
 
@@ -124,12 +129,13 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
     num_visited, visits, most = 0, 0, 0
     prior_sum, weighted, best = np.float32(0), np.float32(0), np.float32(-np.inf)
     for edge in range(first, first + count):
-        edge_visits = trees.visits[g, edge]
-        if edge_visits > 0:
+        child = trees.child[g, edge]
+        if child != NO_NODE:
+            child_visits = trees.visits[g, child]
             num_visited += 1
-            visits += edge_visits
-            most = max(most, edge_visits)
-            q = trees.value_sum[g, edge] / np.float32(edge_visits)
+            visits += child_visits
+            most = max(most, child_visits)
+            q = trees.value_sum[g, child] / np.float32(child_visits)
             prior_sum += trees.prior[g, edge]
             weighted += trees.prior[g, edge] * q
             best = max(best, q)
@@ -153,27 +159,25 @@ def q_factor(rule: Rule, most_visits: int, value_scale: np.float32) -> np.float3
 
 
 @kernel
-def completed_value(trees: Trees, g: int, edge: int, mixed: np.float32) -> np.float32:
-    """The mean of an edge's visits, or ``mixed`` where it has none."""
-    count = trees.visits[g, edge]
-    if count == 0:
-        return mixed
-    return np.float32(trees.value_sum[g, edge] / np.float32(count))
-
-
-@kernel
-def improved_weight(trees: Trees, g: int, edge: int, values: CompletedValues) -> np.float32:
+def visited_weight(prior: np.float32, value: np.float32, values: CompletedValues) -> np.float32:
     """Share of an edge in the improved policy (§4 of the same paper), before normalisation.
 
     The softmax of logits and scaled values; as these are counted from the best one, nothing
-    overflows, and the weights of a node add up to ``LEAST_PRIOR`` at least.
+    overflows, and the weights of a node add up to ``LEAST_PRIOR`` at least. ``value`` is the mean
+    of the edge's visits.
+
+    Takes numbers, for a call that takes trees costs more than it does.
     """
-    weight: np.float32 = max(trees.prior[g, edge], LEAST_PRIOR)
-    if trees.visits[g, edge] == 0:
-        weight *= values.unvisited_gain
-    else:
-        value = completed_value(trees, g, edge, values.mixed)
-        weight *= np.exp(values.factor * (value - values.best))
+    weight: np.float32 = max(prior, LEAST_PRIOR)
+    weight *= np.exp(values.factor * (value - values.best))
+    return weight
+
+
+@kernel
+def unvisited_weight(prior: np.float32, values: CompletedValues) -> np.float32:
+    """As :func:`visited_weight`, of an edge without visits."""
+    weight: np.float32 = max(prior, LEAST_PRIOR)
+    weight *= values.unvisited_gain
     return weight
 
 
@@ -191,7 +195,10 @@ def _choose_event(trees: Trees, g: int, node: int) -> int:
     first = trees.first_edge[g, node]
     best, best_quota = int(first), np.float32(-np.inf)
     for edge in range(first, first + trees.num_edges[g, node]):
-        quota = trees.prior[g, edge] / np.float32(1 + trees.visits[g, edge])
+        child, visits = trees.child[g, edge], 0
+        if child != NO_NODE:
+            visits = trees.visits[g, child]
+        quota = trees.prior[g, edge] / np.float32(1 + visits)
         if quota > best_quota:
             best, best_quota = edge, quota
     return best
@@ -204,13 +211,31 @@ def _choose_by_improved_policy(trees: Trees, rule: Rule, g: int, node: int) -> i
     values = complete_values(trees, rule, g, node)
     total, visits = np.float32(0), 0
     for edge in range(first, last):
-        total += improved_weight(trees, g, edge, values)
-        visits += trees.visits[g, edge]
+        child, prior = trees.child[g, edge], trees.prior[g, edge]
+        if child == NO_NODE:
+            total += unvisited_weight(prior, values)
+        else:
+            child_visits = trees.visits[g, child]
+            value = trees.value_sum[g, child] / np.float32(child_visits)
+            total += visited_weight(prior, value, values)
+            visits += child_visits
     share_a_visit = np.float32(1) / np.float32(1 + visits)
     best, best_lag = int(first), np.float32(-np.inf)
+    heaviest = np.float32(-np.inf)
     for edge in range(first, last):
-        share = improved_weight(trees, g, edge, values) / total
-        lag = share - np.float32(trees.visits[g, edge]) * share_a_visit
+        child, prior = trees.child[g, edge], trees.prior[g, edge]
+        if child == NO_NODE:
+            weight = unvisited_weight(prior, values)
+            # No farther behind than an earlier edge that is as heavy.
+            if weight <= heaviest:
+                continue
+            heaviest = weight
+            lag = weight / total
+        else:
+            child_visits = trees.visits[g, child]
+            value = trees.value_sum[g, child] / np.float32(child_visits)
+            share = visited_weight(prior, value, values) / total
+            lag = share - np.float32(child_visits) * share_a_visit
         if lag > best_lag:
             best, best_lag = edge, lag
     return best
@@ -223,10 +248,10 @@ def _choose_by_puct(trees: Trees, rule: Rule, g: int, node: int) -> int:
     visits = 0
     value_sum, visited_prior = trees.value[g, node], np.float32(0)
     for edge in range(first, last):
-        count = trees.visits[g, edge]
-        if count > 0:
-            visits += count
-            value_sum += trees.value_sum[g, edge]
+        child = trees.child[g, edge]
+        if child != NO_NODE:
+            visits += trees.visits[g, child]
+            value_sum += trees.value_sum[g, child]
             visited_prior += trees.prior[g, edge]
     scale = trees.value_scale[g]
     value = scale * value_sum / np.float32(1 + visits)
@@ -234,8 +259,10 @@ def _choose_by_puct(trees: Trees, rule: Rule, g: int, node: int) -> int:
     bonus = np.float32(rule.exploration) * np.sqrt(np.float32(1 + visits))
     best, best_score = int(first), np.float32(-np.inf)
     for edge in range(first, last):
-        count = trees.visits[g, edge]
-        q = scale * trees.value_sum[g, edge] / np.float32(count) if count > 0 else unvisited
+        child, count, q = trees.child[g, edge], 0, unvisited
+        if child != NO_NODE:
+            count = trees.visits[g, child]
+            q = scale * trees.value_sum[g, child] / np.float32(count)
         score = q + bonus * trees.prior[g, edge] / np.float32(1 + count)
         if score > best_score:
             best, best_score = edge, score

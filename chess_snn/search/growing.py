@@ -18,7 +18,12 @@ from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES
 from chess_snn.search.growth import favour, plant, reroot
 from chess_snn.search.report import Line, best_lines, prove
 from chess_snn.search.settings import SearchSettings
-from chess_snn.search.trees import NO_NODE, allocate_tree, check_wave_fits
+from chess_snn.search.trees import (
+    NO_NODE,
+    allocate_tree,
+    check_wave_fits,
+    visits_and_sums,
+)
 from chess_snn.search.wave import Wave, gather, settle
 from chess_snn.types import Float32Array, Int16Array
 
@@ -73,8 +78,7 @@ class GrowingTree:
     @property
     def visits(self) -> int:
         """Simulations that went through the root and count, those kept from earlier roots too."""
-        edges = self._root_edges()
-        return int(self._trees.visits[0, edges].sum())
+        return int(visits_and_sums(self._trees, 0, self._root_edges())[0].sum())
 
     @property
     def is_full(self) -> bool:
@@ -100,6 +104,7 @@ class GrowingTree:
         if actions is not None:
             root.legal_actions[0, : len(actions)] = actions
             root.num_legal[0] = len(actions)
+        self._wave.begin(root, self.most_leaves)
         answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
         plant(
             self._trees, root.state, root.legal_actions, root.num_legal,
@@ -127,6 +132,7 @@ class GrowingTree:
         reroot(self._trees, edge, *self._scratch)
         self._game.step(root, np.array([action], np.int16))
         self._root = root
+        self._wave.begin(root, self.most_leaves)
         answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
         self._root_wdl_stm = answer.wdl_stm[0]
         return True

@@ -125,8 +125,6 @@ def _add_edges(trees: Trees, g: int, node: int, legal: Int16Array, num_legal: in
     trees.edges_used[g] = first + num_legal
     for j in range(num_legal):
         trees.action[g, first + j] = legal[j]
-        trees.visits[g, first + j] = 0
-        trees.value_sum[g, first + j] = 0.0
         trees.child[g, first + j] = NO_NODE
 
 
@@ -172,14 +170,14 @@ def _back_up(trees: Trees, g: int, leaf: int, factor: float) -> None:
     node = leaf
     value = trees.value[g, leaf]
     while node > 0:
-        parent, edge = trees.parent[g, node], trees.parent_edge[g, node]
+        parent = trees.parent[g, node]
         is_event = is_chance_node(trees.is_chance, g, parent)
         if not is_event:
             value = np.float32(trees.reward[g, node] + factor * value)
-        trees.visits[g, edge] += 1
-        trees.value_sum[g, edge] += value
+        trees.visits[g, node] += 1
+        trees.value_sum[g, node] += value
         if trees.value_bounds.shape[1] > 0 and not is_event:
-            mean = trees.value_sum[g, edge] / np.float32(trees.visits[g, edge])
+            mean = trees.value_sum[g, node] / np.float32(trees.visits[g, node])
             trees.value_bounds[g, 0] = min(trees.value_bounds[g, 0], mean)
             trees.value_bounds[g, 1] = max(trees.value_bounds[g, 1], mean)
         node = parent
@@ -230,13 +228,13 @@ def reroot(trees: Trees, root_edge: int, numbers: Int32Array, shifts: Int32Array
         trees.state[0, number] = trees.state[0, node]
         trees.value[0, number] = trees.value[0, node]
         trees.reward[0, number] = trees.reward[0, node]
+        trees.visits[0, number] = trees.visits[0, node]
+        trees.value_sum[0, number] = trees.value_sum[0, node]
         trees.first_edge[0, number] = edges
         trees.num_edges[0, number] = count
         for edge in range(first, first + count):
             trees.action[0, edges] = trees.action[0, edge]
             trees.prior[0, edges] = trees.prior[0, edge]
-            trees.visits[0, edges] = trees.visits[0, edge]
-            trees.value_sum[0, edges] = trees.value_sum[0, edge]
             # A child comes later, and enters itself then.
             trees.child[0, edges] = NO_NODE
             edges += 1

@@ -23,11 +23,11 @@ from chess_snn.search.descent import (
     LEAST_PRIOR,
     Rule,
     complete_values,
-    completed_value,
-    improved_weight,
     q_factor,
+    unvisited_weight,
+    visited_weight,
 )
-from chess_snn.search.trees import Trees
+from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 
@@ -101,10 +101,15 @@ def conclude(
         values = complete_values(trees, rule, g, 0)
         total, value = np.float32(0), np.float32(0)
         for j in range(count):
-            weight = improved_weight(trees, g, first + j, values)
+            child, prior = trees.child[g, first + j], trees.prior[g, first + j]
+            if child == NO_NODE:
+                weight, mean = unvisited_weight(prior, values), values.mixed
+            else:
+                mean = trees.value_sum[g, child] / np.float32(trees.visits[g, child])
+                weight = visited_weight(prior, mean, values)
             targets[g, j] = weight
             total += weight
-            value += weight * completed_value(trees, g, first + j, values.mixed)
+            value += weight * mean
         for j in range(count):
             targets[g, j] /= total
         targets[g, count:] = 0.0
@@ -116,7 +121,9 @@ def _most_visits(trees: Trees, g: int) -> int:
     """Of the most visited root edge."""
     first, most = trees.first_edge[g, 0], 0
     for edge in range(first, first + trees.num_edges[g, 0]):
-        most = max(most, trees.visits[g, edge])
+        child = trees.child[g, edge]
+        if child != NO_NODE:
+            most = max(most, trees.visits[g, child])
     return most
 
 
@@ -124,18 +131,22 @@ def _most_visits(trees: Trees, g: int) -> int:
 def _best_edge_with(trees: Trees, rule: Rule, scores: Float32Array, g: int, wanted: int) -> int:
     """The root edge with ``wanted`` visits whose score plus scaled value is largest."""
     first = trees.first_edge[g, 0]
-    factor = q_factor(rule, _most_visits(trees, g), trees.value_scale[g])
+    factor = np.float32(0)
+    if wanted > 0:
+        factor = q_factor(rule, _most_visits(trees, g), trees.value_scale[g])
     best, best_score = -1, np.float32(-np.inf)
     for j in range(trees.num_edges[g, 0]):
-        edge = first + j
-        if trees.visits[g, edge] != wanted:
-            continue
-        score = scores[g, j]
-        if wanted > 0:
+        child, score = trees.child[g, first + j], scores[g, j]
+        if child == NO_NODE:
             # Without visits all edges share one value, which decides nothing.
-            score += factor * trees.value_sum[g, edge] / np.float32(wanted)
+            if wanted > 0:
+                continue
+        elif trees.visits[g, child] != wanted:
+            continue
+        else:
+            score += factor * trees.value_sum[g, child] / np.float32(wanted)
         if best < 0 or score > best_score:
-            best, best_score = edge, score
+            best, best_score = first + j, score
     return best
 
 

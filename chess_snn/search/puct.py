@@ -10,7 +10,7 @@ import numpy as np
 from chess_snn.jit import kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.search.descent import RULE_CHOOSES
-from chess_snn.search.trees import Trees
+from chess_snn.search.trees import Trees, edge_value_sum, edge_visits
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _ONE = np.uint64(1)
@@ -80,10 +80,10 @@ def conclude(
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
         total, value = 0, float(trees.value[g, 0])
         for edge in range(first, first + count):
-            total += trees.visits[g, edge]
-            value += trees.value_sum[g, edge]
+            total += edge_visits(trees, g, edge)
+            value += float(edge_value_sum(trees, g, edge))
         for j in range(count):
-            targets[g, j] = np.float32(trees.visits[g, first + j] / total)
+            targets[g, j] = np.float32(edge_visits(trees, g, first + j) / total)
         targets[g, count:] = 0.0
         values_stm[g] = np.float32(value / (1 + total))
         draws = random_word(streams[g], _ACTION_STREAM)
@@ -97,7 +97,7 @@ def _draw_edge(trees: Trees, g: int, draws: np.uint64, temperature: float) -> in
     best, best_score, best_prior = int(first), -np.inf, np.float32(-1)
     for j in range(trees.num_edges[g, 0]):
         edge = first + j
-        visits, prior = trees.visits[g, edge], trees.prior[g, edge]
+        visits, prior = edge_visits(trees, g, edge), trees.prior[g, edge]
         if visits == 0:
             continue
         score = np.log(float(visits))

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.jit import kernel
-from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
+from chess_snn.search.trees import NO_NODE, Trees, is_chance_node, visits_and_sums
 from chess_snn.types import Float32Array, Int16Array, Int32Array
 
 UNPROVED: Final = 0
@@ -48,9 +48,9 @@ def report_root(
     """Read tree ``g``, whose search chose ``action``."""
     first, count = int(trees.first_edge[g, 0]), int(trees.num_edges[g, 0])
     edges = slice(first, first + count)
-    visits = trees.visits[g, edges].copy()
+    visits, sums = visits_and_sums(trees, g, edges)
     with np.errstate(invalid="ignore"):
-        q_stm = (trees.value_sum[g, edges] / visits).astype(np.float32)
+        q_stm = (sums / visits).astype(np.float32)
     return RootReport(
         actions=trees.action[g, edges].copy(),
         visits=visits,
@@ -69,7 +69,7 @@ def _principal_variation(trees: Trees, g: int, action: int) -> tuple[int, ...]:
     edge = first + int(np.flatnonzero(trees.action[g, first : first + count] == action)[0])
     while (node := int(trees.child[g, edge])) != NO_NODE:
         first, count = int(trees.first_edge[g, node]), int(trees.num_edges[g, node])
-        visits = trees.visits[g, first : first + count]
+        visits, _ = visits_and_sums(trees, g, slice(first, first + count))
         if not visits.any():
             break
         edge = first + int(visits.argmax())
@@ -145,8 +145,8 @@ def best_lines(trees: Trees, proofs: Int32Array, count: int | None) -> list[Line
 
 
 def _line(trees: Trees, proofs: Int32Array, edge: int) -> Line:
-    visits = int(trees.visits[0, edge])
-    value = trees.value_sum[0, edge] / visits if visits else trees.value[0, 0]
+    visits, value_sum = _visits_and_sum(trees, edge)
+    value = value_sum / visits if visits else trees.value[0, 0]
     return Line(
         actions=tuple(_variation(trees, proofs, edge)),
         visits=visits,
@@ -160,7 +160,7 @@ def _variation(trees: Trees, proofs: Int32Array, edge: int) -> list[int]:
     actions = [int(trees.action[0, edge])]
     while (node := int(trees.child[0, edge])) != NO_NODE and trees.num_edges[0, node] > 0:
         edge = max(_edges(trees, node), key=lambda edge: _rank(trees, proofs, edge))
-        if trees.visits[0, edge] == 0:
+        if trees.child[0, edge] == NO_NODE:
             break
         actions.append(int(trees.action[0, edge]))
     return actions
@@ -175,9 +175,16 @@ def _rank(trees: Trees, proofs: Int32Array, edge: int) -> tuple[int, float, floa
     plies = _win_plies(trees, proofs, edge)
     if plies != 0:
         return (1 if plies > 0 else -1, -float(plies), 0.0, 0.0)
-    visits = int(trees.visits[0, edge])
-    value = float(trees.value_sum[0, edge]) / visits if visits else 0.0
+    visits, value_sum = _visits_and_sum(trees, edge)
+    value = float(value_sum) / visits if visits else 0.0
     return (0, float(visits), value, float(trees.prior[0, edge]))
+
+
+def _visits_and_sum(trees: Trees, edge: int) -> tuple[int, np.float32]:
+    child = int(trees.child[0, edge])
+    if child == NO_NODE:
+        return 0, np.float32(0)
+    return int(trees.visits[0, child]), np.float32(trees.value_sum[0, child])
 
 
 def _win_plies(trees: Trees, proofs: Int32Array, edge: int) -> int:

@@ -87,6 +87,7 @@ class TreeSearch:
         if len(batch) > self.num_games:
             raise ValueError(f"this search holds {self.num_games} trees, got {len(batch)} games")
         trees, game, num_games = self._trees, self._game, len(batch)
+        self._wave.begin(batch, num_games)
         answer = self._wave.ask(batch.state, batch.legal_actions, batch.num_legal)
         plant(
             trees, batch.state, batch.legal_actions, batch.num_legal,

@@ -2,7 +2,8 @@
 
 Node 0 of every tree is its root. A node that the rules went on from has *edges*, one for each legal
 action, in a run of the game's edge columns; a node without edges has ended the game. An edge points
-to its child node once it was first visited.
+to its child node once it was first visited. The child counts the visits, for few edges of a tree
+are ever visited.
 
 In a game with chance events two kinds of nodes alternate. At a *decision node* a player chooses.
 Its children are *chance nodes*: their positions are afterstates, their edges the possible events.
@@ -23,7 +24,7 @@ from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UI
 
 NO_NODE: Final = -1
 _MIB: Final = 2**20
-_EDGE_BYTES: Final = 2 + 4 * 4
+_EDGE_BYTES: Final = 2 + 4 * 2
 _TREE_BYTES: Final = 5 * 4
 _MOST_EDGES: Final = 2**31 - 1
 """Their numbers are int32."""
@@ -51,15 +52,16 @@ class Trees(NamedTuple):
     """int32[G, N]."""
     num_edges: Int32Array
     """int32[G, N]: 0 where the game has ended."""
+    visits: Int32Array
+    """int32[G, N]: of the edge that leads here; undefined at the root."""
+    value_sum: Float32Array
+    """float32[G, N]: over these visits, discounted, rewards included, for the player who moved
+    here; undefined at the root."""
     action: Int16Array
     """int16[G, E]."""
     prior: Float32Array
     """float32[G, E]: the network's policy, or the exact probabilities of a chance node's events;
     sums to 1 over a node's edges."""
-    visits: Int32Array
-    """int32[G, E]."""
-    value_sum: Float32Array
-    """float32[G, E]: over the visits, discounted, rewards included."""
     child: Int32Array
     """int32[G, E]: ``NO_NODE`` before the first visit."""
     nodes_used: Int32Array
@@ -79,6 +81,30 @@ class Trees(NamedTuple):
 def is_chance_node(is_chance: UInt8Array, g: int, node: int) -> bool:
     """Whether nature moves at the node; of ``Trees.is_chance``."""
     return bool(is_chance.shape[1] > 0 and is_chance[g, node] > 0)
+
+
+@kernel
+def edge_visits(trees: Trees, g: int, edge: int) -> int:
+    """Visits of an edge."""
+    child = trees.child[g, edge]
+    visits: int = 0 if child == NO_NODE else trees.visits[g, child]
+    return visits
+
+
+@kernel
+def edge_value_sum(trees: Trees, g: int, edge: int) -> np.float32:
+    """Sum of the values of an edge's visits, 0 without any."""
+    child = trees.child[g, edge]
+    value_sum: np.float32 = np.float32(0) if child == NO_NODE else trees.value_sum[g, child]
+    return value_sum
+
+
+def visits_and_sums(trees: Trees, g: int, edges: slice) -> tuple[Int32Array, Float32Array]:
+    """Visits int32[n] of n edges, and the sums of their values float32[n]; 0 without visits."""
+    children = trees.child[g, edges]
+    is_visited = children != NO_NODE
+    visits, sums = trees.visits[g, children], trees.value_sum[g, children]
+    return visits * is_visited, np.where(is_visited, sums, np.float32(0))
 
 
 def tree_bytes(spec: GameSpec, simulations: int) -> int:
@@ -166,10 +192,10 @@ def _allocate(spec: GameSpec, num_games: int, num_nodes: int, num_edges: int) ->
         parent_edge=np.empty(nodes, np.int32),
         first_edge=np.empty(nodes, np.int32),
         num_edges=np.empty(nodes, np.int32),
+        visits=np.empty(nodes, np.int32),
+        value_sum=np.empty(nodes, np.float32),
         action=np.empty(edges, np.int16),
         prior=np.empty(edges, np.float32),
-        visits=np.empty(edges, np.int32),
-        value_sum=np.empty(edges, np.float32),
         child=np.empty(edges, np.int32),
         nodes_used=np.empty(num_games, np.int32),
         edges_used=np.empty(num_games, np.int32),
@@ -179,4 +205,4 @@ def _allocate(spec: GameSpec, num_games: int, num_nodes: int, num_edges: int) ->
 
 
 def _node_bytes(spec: GameSpec) -> int:
-    return 8 * spec.state_words + 4 * 6 + spec.is_stochastic
+    return 8 * spec.state_words + 4 * 8 + spec.is_stochastic

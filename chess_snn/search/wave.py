@@ -47,6 +47,11 @@ class Wave:
         """float32[>= count, M] of the last wave: the probabilities of each leaf's listed events, 0
         where a player is to move; no columns in a game without chance events."""
 
+    def begin(self, roots: GameBatch, count: int) -> None:
+        """Prepare ``count`` rows for descents from ``roots``: as many of them, or one for all."""
+        self.leaf.history[:count] = roots.history
+        self.leaf.ply[:count] = roots.ply
+
     def evaluate(self, count: int) -> tuple[Int16Array, Evaluation]:
         """Step to the first ``count`` leaves, and ask the network about the new ones still open.
 
@@ -151,7 +156,6 @@ def settle(
 def _add_losses(trees: Trees, leaf: int, count: int) -> None:
     node = leaf
     while node > 0:
-        edge = trees.parent_edge[0, node]
-        trees.visits[0, edge] += count
-        trees.value_sum[0, edge] -= count
+        trees.visits[0, node] += count
+        trees.value_sum[0, node] -= count
         node = trees.parent[0, node]

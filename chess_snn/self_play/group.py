@@ -56,16 +56,22 @@ class GameRecorder:
 
     def add_ply(self, games: Int64Array, batch: GameBatch, result: SearchResult) -> None:
         """Record one ply, before it is played, of ``games`` int64[G] at the rows of ``batch``."""
-        targets = _without_tiny_weights(result.policy_targets)
-        rows, slots = np.nonzero(targets)
+        if result.policy_targets.shape[1] > 0:
+            targets = _without_tiny_weights(result.policy_targets)
+            rows, slots = np.nonzero(targets)
+            counts = np.bincount(rows, minlength=len(games))
+            actions, weights = batch.legal_actions[rows, slots], targets[rows, slots]
+        else:
+            counts = np.ones(len(games), np.int64)
+            actions, weights = result.actions, np.ones(len(games), np.float32)
         self._game.append(games.copy())
         self._states.append(batch.state[:, : self.record_words].copy())
         self._actions.append(result.actions)
         self._values.append(np.clip(result.values_stm, *self.value_range))
         self._surprises.append(result.surprises)
-        self._target_counts.append(np.bincount(rows, minlength=len(games)))
-        self._target_actions.append(batch.legal_actions[rows, slots])
-        self._target_weights.append(targets[rows, slots])
+        self._target_counts.append(counts)
+        self._target_actions.append(actions)
+        self._target_weights.append(weights)
 
     def finish(
         self, *, outcomes_white: Int8Array, terminations: UInt8Array,

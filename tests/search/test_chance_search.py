@@ -12,7 +12,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.search import GrowingTree, SearchSettings, make_tree_search, tree_bytes
-from chess_snn.search.trees import NO_NODE, allocate_trees
+from chess_snn.search.trees import NO_NODE, allocate_trees, visits_and_sums
 
 GAME = get_game("2048")
 TINY = Tiny2048(2, 3, target=6)
@@ -65,8 +65,9 @@ def visits_below(trees, g, node=0):
     edges = node_edges(trees, g, node)
     children = [int(trees.child[g, edge]) for edge in edges]
     return [
-        (int(trees.visits[g, edge]), [] if child == NO_NODE else visits_below(trees, g, child))
-        for edge, child in zip(edges, children, strict=True)
+        (0, []) if child == NO_NODE
+        else (int(trees.visits[g, child]), visits_below(trees, g, child))
+        for child in children
     ]
 
 
@@ -205,15 +206,16 @@ def test_the_sums_and_the_kinds_of_a_tree_are_consistent(kind):
     for g in range(len(batch)):
         assert trees.edges_used[g] <= trees.action.shape[1]
         for node in range(1, trees.nodes_used[g]):
-            parent, edge = trees.parent[g, node], trees.parent_edge[g, node]
+            parent = trees.parent[g, node]
             edges = node_edges(trees, g, node)
+            visits_below, sums_below = visits_and_sums(trees, g, slice(edges.start, edges.stop))
             assert trees.is_chance[g, node] == (1 - trees.is_chance[g, parent])
             assert trees.is_chance[g, node] == trees.state[g, node, 1]
-            visits, total = trees.visits[g, edge], trees.value_sum[g, edge]
-            below = sum(trees.value_sum[g, e] for e in edges) + trees.value[g, node]
+            visits, total = trees.visits[g, node], trees.value_sum[g, node]
+            below = sums_below.sum() + trees.value[g, node]
             if trees.is_chance[g, node]:
                 expected = visits * trees.reward[g, node] + search._discount * below
-                assert visits == 1 + sum(trees.visits[g, e] for e in edges)
+                assert visits == 1 + visits_below.sum()
             else:
                 expected = below
             assert total == pytest.approx(expected, rel=1e-4)
@@ -229,7 +231,7 @@ def test_events_are_visited_by_their_probabilities(kind):
     for g in range(len(batch)):
         for node in np.flatnonzero(trees.is_chance[g, : trees.nodes_used[g]]):
             run_ = slice(node_edges(trees, g, node).start, node_edges(trees, g, node).stop)
-            visits, shares = trees.visits[g, run_], trees.prior[g, run_]
+            visits, shares = visits_and_sums(trees, g, run_)[0], trees.prior[g, run_]
             assert shares.sum() == pytest.approx(1, abs=1e-5)
             assert (visits >= np.floor(visits.sum() * shares - 1e-3)).all()
             rare += visits[trees.action[g, run_] % 2 == 1].sum()
@@ -246,7 +248,7 @@ def test_short_searches_prefer_no_square_for_new_tiles():
     for g in range(len(batch)):
         for node in np.flatnonzero(trees.is_chance[g, : trees.nodes_used[g]]):
             for edge in node_edges(trees, g, node):
-                first_squares[trees.action[g, edge] // 2] += trees.visits[g, edge] > 0
+                first_squares[trees.action[g, edge] // 2] += trees.child[g, edge] != NO_NODE
     halves = first_squares.reshape(2, 8).sum(1)
     assert 0.8 < halves[0] / halves[1] < 1.25
 

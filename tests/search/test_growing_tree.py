@@ -9,6 +9,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.games.chess import move_of_action
 from chess_snn.search import GrowingTree, SearchSettings, make_tree_search
+from chess_snn.search.trees import visits_and_sums
 
 GAME = get_game("chess")
 SETTINGS = SearchSettings(kind="puct", noise_share=0.0)
@@ -46,10 +47,8 @@ def contents(tree, node=0, path=(), found=None):
     first = trees.first_edge[0, node]
     for edge in range(first, first + trees.num_edges[0, node]):
         below = (*path, int(trees.action[0, edge]))
-        found[below] = (
-            int(trees.visits[0, edge]), float(trees.value_sum[0, edge]),
-            float(trees.prior[0, edge]),
-        )
+        visits, sums = visits_and_sums(trees, 0, slice(edge, edge + 1))
+        found[below] = (int(visits[0]), float(sums[0]), float(trees.prior[0, edge]))
         if (child := trees.child[0, edge]) >= 0:
             assert trees.parent[0, child] == node
             assert trees.parent_edge[0, child] == edge
@@ -68,14 +67,14 @@ def check_sums(tree):
         run = slice(trees.first_edge[0, node], trees.first_edge[0, node] + count)
         if node == 0:
             continue
-        edge = trees.parent_edge[0, node]
-        visits, total = trees.visits[0, edge], trees.value_sum[0, edge]
+        visits, total = trees.visits[0, node], trees.value_sum[0, node]
         if count == 0:
             assert total == pytest.approx(visits * trees.reward[0, node])
             continue
-        repeats = visits - trees.visits[0, run].sum()
+        visits_below, sums_below = visits_and_sums(trees, 0, run)
+        repeats = visits - visits_below.sum()
         assert repeats == 1
-        below = trees.value[0, node] + trees.value_sum[0, run].sum()
+        below = trees.value[0, node] + sums_below.sum()
         assert total == pytest.approx(-SETTINGS.discount * below, abs=1e-3)
     assert seen_edges == trees.edges_used[0]
 
@@ -258,10 +257,9 @@ def test_a_full_tree_stands_still():
     assert tree.grow(8) > 0
 
 
-@pytest.mark.parametrize("memory_mib", [1, 2])
-def test_a_tree_is_not_full_from_the_start(memory_mib):
+@pytest.mark.parametrize(("memory_mib", "most"), [(1, 400), (2, 801)])
+def test_a_tree_is_not_full_from_the_start(memory_mib, most):
     """With as many leaves a wave as the memory allows; with more it is refused."""
-    most = 240 * memory_mib - 1
     tree = growing(position(), memory_mib=memory_mib, most_leaves=most)
     assert not tree.is_full
     assert tree.grow(1) == 1

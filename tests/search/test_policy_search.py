@@ -1,5 +1,7 @@
 """Policy search against closed forms of its distribution."""
 
+import math
+
 import chess
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ import torch
 
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config
+from chess_snn.nets.evaluator import Evaluation
+from chess_snn.rng import random_unit, random_word
 from chess_snn.search import PolicySearch
 
 GAME = get_game("chess")
@@ -111,7 +115,8 @@ def test_temperature_0_plays_the_likeliest_action(search, evaluator):
 def test_hardly_any_temperature_plays_one_of_the_likeliest(search, evaluator):
     batch = various(60)
     logits = evaluate(evaluator, batch).legal_logits
-    rows, slots = np.nonzero(run(search, batch, temperature=1e-30).policy_targets)
+    actions = run(search, batch, temperature=1e-30).actions
+    rows, slots = np.nonzero(batch.legal_actions == actions[:, None])
     np.testing.assert_array_equal(logits[rows, slots], logits.max(axis=1))
 
 
@@ -122,7 +127,7 @@ def test_draw_depends_on_its_own_row_alone(search):
     first = run(search, batch, keys_G=keys(count), plies_G=plies)
     order = np.random.default_rng(1).permutation(count)[: count // 2]
     again = run(search, batch.take(order), keys_G=keys(count)[order], plies_G=plies[order])
-    for name in ("actions", "values_stm", "policy_targets", "prior_entropies"):
+    for name in ("actions", "values_stm", "prior_entropies"):
         np.testing.assert_array_equal(getattr(again, name), getattr(first, name)[order], name)
 
 
@@ -145,17 +150,40 @@ def test_rows_have_their_own_temperature(search, evaluator):
     assert (actions[1::2] == best).mean() < 0.5
 
 
-def test_target_is_the_played_action(search):
+def test_without_a_tree_there_are_no_targets(search):
     batch = various(60)
     result = run(search, batch)
-    targets = result.policy_targets
-    assert targets.shape == batch.legal_actions.shape
-    assert targets.dtype == np.float32
-    assert (np.count_nonzero(targets, axis=1) == 1).all()
-    rows, slots = np.nonzero(targets)
-    assert (targets[rows, slots] == 1).all()
-    assert (slots < batch.num_legal).all()
-    np.testing.assert_array_equal(batch.legal_actions[rows, slots], result.actions)
+    assert result.policy_targets.shape == (len(batch), 0)
+    assert (result.policy_targets.dtype, result.actions.dtype) == (np.float32, np.int16)
+    assert batch.lists(result.actions).all()
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+def test_the_draw_is_that_of_all_noises(temperature, scale):
+    """Bit by bit the action of the plain formula, which takes every logarithm."""
+    batch = various(400)
+    count, width = batch.legal_actions.shape
+    logits = np.random.default_rng(3).normal(0, scale, (count, width)).astype(np.float32)
+    drawn = run(PolicySearch(GAME, Fixed(logits)), batch, temperature).actions
+    for g in range(count):
+        stream = np.uint64(random_word(keys(count)[g], np.uint64(3)))
+        scores = [
+            float(logits[g, j]) / float(np.float32(temperature))
+            - math.log(-math.log(random_unit(stream, np.uint64(j))))
+            for j in range(batch.num_legal[g])
+        ]
+        assert drawn[g] == batch.legal_actions[g, np.argmax(scores)]
+
+
+class Fixed:
+    """Answers with the same logits, whatever is asked."""
+
+    def __init__(self, logits):
+        self._logits = logits
+
+    def evaluate(self, planes, legal_actions, num_legal):
+        return Evaluation.of_wdl(self._logits, np.zeros((len(planes), 3), np.float32))
 
 
 @pytest.mark.parametrize("temperature", [0.0, 2.0])

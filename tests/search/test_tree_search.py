@@ -85,13 +85,15 @@ def test_trees_are_the_references(kind, simulations):
 def searched_root(value, edges):
     """One tree whose root has ``edges`` (prior, visits, mean value), and the same as a Node."""
     priors, visits, q = zip(*edges, strict=True)
-    trees = allocate_trees(GAME.spec, 1, 1)
-    run = slice(0, len(edges))
+    trees = allocate_trees(GAME.spec, 1 + len(edges), 1)
+    run, children = slice(0, len(edges)), np.arange(1, 1 + len(edges))
     trees.value[0, 0], trees.first_edge[0, 0], trees.num_edges[0, 0] = value, 0, len(edges)
-    trees.prior[0, run], trees.visits[0, run] = priors, visits
-    trees.value_sum[0, run] = np.multiply(visits, q)
-    trees.action[0, run], trees.child[0, run] = np.arange(len(edges)), NO_NODE
-    trees.nodes_used[0], trees.edges_used[0] = 1, len(edges)
+    trees.prior[0, run], trees.action[0, run] = priors, np.arange(len(edges))
+    trees.child[0, run] = np.where(np.array(visits) > 0, children, NO_NODE)
+    trees.visits[0, children], trees.value_sum[0, children] = visits, np.multiply(visits, q)
+    trees.parent[0, children], trees.parent_edge[0, children] = 0, np.arange(len(edges))
+    trees.num_edges[0, children] = 0
+    trees.nodes_used[0], trees.edges_used[0] = 1 + len(edges), len(edges)
     node = Node(None, value=value, prior=list(priors), visits=list(visits))
     node.sums = [n * mean for n, mean in zip(visits, q, strict=True)]
     return trees, node
@@ -132,7 +134,7 @@ def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, cha
         GAME.spec.history_word, leaf.state, leaf.history, leaf.ply, leaf.termination, action,
         leaves, is_new,
     )
-    assert action[0] == reference._most_behind(node)
+    assert trees.parent_edge[0, leaves[0]] == reference._most_behind(node)
 
 
 def test_the_better_of_two_good_actions_takes_the_improved_policy():
