@@ -10,22 +10,18 @@ of the trunk fired.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from chess_snn.games.base import GameSpec
-from chess_snn.jit import kernel
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.integer_neuron import integer_spikes
-from chess_snn.nets.neuron import lif_on_gpu
+from chess_snn.nets.legal_readout import LegalReadout
+from chess_snn.nets.neuron import has_triton, lif_on_gpu
 from chess_snn.nets.neuron_cpu import lif_cpu
 from chess_snn.nets.values import num_value_outputs
-from chess_snn.types import Float32Array
 
 BRANCH_GAIN = 0.2
 """Initial scale of a block's second normalisation: a deep network starts near the identity."""
@@ -37,8 +33,9 @@ TYPICAL_LOG_PLIES = 4.0
 on learning the scale."""
 INPUTS_MULTIPLE = {"cpu": 1, "cuda": 8}
 """Of the first convolution's channels, by device: cuDNN has its fast kernels for these alone."""
-IntegerArray = NDArray[np.integer[Any]]
-
+MOST_FUSED_TICKS = 8
+"""Of neurons that fire in the pass that normalises: it holds the charges of all ticks in registers.
+"""
 _BEHIND = float("-inf")
 
 
@@ -65,12 +62,15 @@ class Neurons(nn.Module):
         super().__init__()
         self.config = config
 
-    def forward(self, current_TBX: Tensor) -> Tensor:
+    def forward(self, current_TBX: Tensor, has_fired: bool = False) -> Tensor:
         """Spikes in {0, 1}, integer neurons in {0, ..., levels}, or values >= 0 in the baseline.
 
-        The state starts at zero in every call.
+        The state starts at zero in every call. With ``has_fired`` they are given, from a fused
+        pass, and all that is done is to show them to those that listen to this layer.
         """
         config = self.config
+        if has_fired:
+            return current_TBX
         if config.activation == "relu":
             return relu(current_TBX)
         if config.activation == "ilif":
@@ -94,6 +94,52 @@ class ConvNorm(nn.Module):
         """Currents [T, B, C, H, W]."""
         return each_tick(lambda x_XCHW: self.norm(self.conv(x_XCHW)), x_TBCHW)
 
+    def fire(self, neurons: nn.Module, x_TBCHW: Tensor) -> Tensor:
+        """What ``neurons`` fire at these currents, [T, B, C, H, W]."""
+        config = self._config_if_fused(neurons)
+        if config is None:
+            return neurons(self(x_TBCHW))  # type: ignore[no-any-return]
+        from chess_snn.nets import norm_neuron_triton  # noqa: PLC0415 - as in lif_on_gpu
+
+        fired_TBCHW = norm_neuron_triton.fire(each_tick(self.conv, x_TBCHW), self.norm, config)
+        return neurons(fired_TBCHW, has_fired=True)  # type: ignore[no-any-return]
+
+    def carry_and_fire(
+        self, neurons: nn.Module, x_TBCHW: Tensor, shortcut_TBCHW: Tensor | None = None,
+        ticks: int = -1,
+    ) -> tuple[Tensor, Tensor]:
+        """These currents, or their sum with a shortcut; and what ``neurons`` fire at them.
+
+        Without a shortcut, currents of one tick are given ``ticks``, unless a fused pass needs but
+        one.
+        """
+        config = self._config_if_fused(neurons)
+        if config is None:
+            current_TBCHW = self(x_TBCHW)
+            if shortcut_TBCHW is None:
+                current_TBCHW = current_TBCHW.expand(ticks, -1, -1, -1, -1)
+            else:
+                current_TBCHW = shortcut_TBCHW + current_TBCHW
+            return current_TBCHW, neurons(current_TBCHW)
+        from chess_snn.nets import norm_neuron_triton  # noqa: PLC0415 - as in lif_on_gpu
+
+        current_TBCHW, fired_TBCHW = norm_neuron_triton.carry_and_fire(
+            each_tick(self.conv, x_TBCHW), self.norm, config, shortcut_TBCHW
+        )
+        return current_TBCHW, neurons(fired_TBCHW, has_fired=True)
+
+    def _config_if_fused(self, neurons: nn.Module) -> NetConfig | None:
+        """The config of ``neurons`` that fire in the pass that normalises: in training on a GPU."""
+        if not (self.norm.training and isinstance(neurons, Neurons) and neurons.config.is_spiking):
+            return None
+        is_fused = is_fused_on(self.conv.weight.device) and neurons.config.ticks <= MOST_FUSED_TICKS
+        return neurons.config if is_fused else None
+
+
+def is_fused_on(device: torch.device) -> bool:
+    """Whether there are fused passes for training there."""
+    return device.type == "cuda" and has_triton()
+
 
 def add_empty_inputs(conv: nn.Conv2d, multiple: int) -> None:
     """Give ``conv`` input channels of weight 0 until their number is a multiple."""
@@ -116,10 +162,16 @@ class Block(nn.Module):
         self.conv1 = ConvNorm(config.channels, config.channels, kernel_size=3)
         self.conv2 = ConvNorm(config.channels, config.channels, kernel_size=3)
 
-    def forward(self, u_TBCHW: Tensor) -> Tensor:
-        """The next block's ``u``."""
-        branch: Tensor = self.conv2(self.neurons2(self.conv1(self.neurons1(u_TBCHW))))
-        return u_TBCHW + branch
+    def forward(
+        self, u_TBCHW: Tensor, fired_TBCHW: Tensor, following: nn.Module
+    ) -> tuple[Tensor, Tensor]:
+        """The next ``u``, and what the neurons that ``following`` names fire at it.
+
+        ``fired_TBCHW`` is what this block's first neurons fired at ``u_TBCHW``: they belong to the
+        pass that made it.
+        """
+        inner_TBCHW = self.conv1.fire(self.neurons2, fired_TBCHW)
+        return self.conv2.carry_and_fire(following, inner_TBCHW, u_TBCHW)
 
 
 class PolicyHead(nn.Module):
@@ -143,7 +195,7 @@ class PolicyHead(nn.Module):
 
     def rates(self, fired_TBCHW: Tensor, mean: Mean = mean_over_ticks) -> Tensor:
         """What the readout sees: spike rates float32[B, C, H, W], or rows as ``mean`` makes."""
-        return mean(self.neurons(self.conv(fired_TBCHW)))
+        return mean(self.conv.fire(self.neurons, fired_TBCHW))
 
 
 class ValueHead(nn.Module):
@@ -166,7 +218,7 @@ class ValueHead(nn.Module):
         Logits float32[B, V], see :mod:`chess_snn.nets.values`; and log(1 + plies left) float32[B];
         or rows as ``mean`` makes.
         """
-        seen_TBF = squares_first(self.neurons1(self.conv(fired_TBCHW)))
+        seen_TBF = squares_first(self.conv.fire(self.neurons1, fired_TBCHW))
         rate_BF = mean(self.neurons2(self.hidden(seen_TBF)))
         plies_left_B1 = read_float32(self.plies_left_readout, rate_BF)
         return read_float32(self.readout, rate_BF), TYPICAL_LOG_PLIES + plies_left_B1.squeeze(1)
@@ -238,7 +290,7 @@ def read_legal_policy(
     if not is_dense and rate_BCHW.device.type == "cpu":
         batch, channels = rate_BCHW.shape[:2]
         rate_BSC = squares_first(rate_BCHW).contiguous().view(batch, -1, channels)
-        logits_BL: Tensor = _LegalReadout.apply(  # type: ignore[no-untyped-call]
+        logits_BL: Tensor = LegalReadout.apply(  # type: ignore[no-untyped-call]
             rate_BSC, readout.weight, readout.bias, legal_actions_BL, num_legal_B
         )
         return logits_BL
@@ -247,81 +299,3 @@ def read_legal_policy(
     actions_BL = legal_actions_BL.long().masked_fill(behind_BL, 0)
     logits_BA = read_policy(readout, rate_BCHW, is_dense)
     return logits_BA.gather(1, actions_BL).masked_fill(behind_BL, _BEHIND)
-
-
-class _LegalReadout(torch.autograd.Function):
-    """On the CPU: as many dot products as there are legal actions, and not one for each action."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, rate_BSC: Tensor, weight: Tensor, bias: Tensor, legal_actions_BL: Tensor,
-        num_legal_B: Tensor,
-    ) -> Tensor:
-        ctx.save_for_backward(rate_BSC, weight, legal_actions_BL, num_legal_B)
-        logits = np.empty(tuple(legal_actions_BL.shape), np.float32)
-        _dot_products(
-            rate_BSC.detach().numpy(), weight.detach().numpy(), bias.detach().numpy(),
-            legal_actions_BL.numpy(), num_legal_B.numpy(), logits,
-        )
-        return torch.from_numpy(logits)
-
-    @staticmethod
-    def backward(
-        ctx: Any, grad_BL: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        rate_BSC, weight, legal_actions_BL, num_legal_B = ctx.saved_tensors
-        grad_rate, grad_weight = torch.zeros_like(rate_BSC), torch.zeros_like(weight)
-        grad_bias = weight.new_zeros(len(weight))
-        _spread_gradients(
-            grad_BL.contiguous().numpy(), rate_BSC.numpy(), weight.detach().numpy(),
-            legal_actions_BL.numpy(), num_legal_B.numpy(),
-            grad_rate.numpy(), grad_weight.numpy(), grad_bias.numpy(),
-        )
-        return grad_rate, grad_weight, grad_bias, None, None
-
-
-@kernel
-def _dot_products(
-    rates: Float32Array, weights: Float32Array, biases: Float32Array,
-    legal_actions: IntegerArray, num_legal: IntegerArray, logits: Float32Array,
-) -> None:
-    """``rates`` float32[B, S, C], ``weights`` float32[planes, C]; fills ``logits`` [B, L]."""
-    lanes = 16
-    num_planes, channels = weights.shape
-    partial = np.empty(lanes, np.float32)
-    for b in range(len(num_legal)):
-        for j in range(num_legal[b]):
-            square, plane = divmod(int(legal_actions[b, j]), num_planes)
-            rate, weight = rates[b, square], weights[plane]
-            # Independent sums, so that LLVM may add them side by side.
-            partial[:] = np.float32(0)
-            for start in range(0, channels - channels % lanes, lanes):
-                for lane in range(lanes):
-                    partial[lane] += rate[start + lane] * weight[start + lane]
-            for channel in range(channels - channels % lanes, channels):
-                partial[0] += rate[channel] * weight[channel]
-            logits[b, j] = biases[plane] + partial.sum()
-        logits[b, num_legal[b] :] = -np.inf
-
-
-@kernel
-def _spread_gradients(
-    grad_logits: Float32Array, rates: Float32Array, weights: Float32Array,
-    legal_actions: IntegerArray, num_legal: IntegerArray,
-    grad_rates: Float32Array, grad_weights: Float32Array, grad_biases: Float32Array,
-) -> None:
-    """Add the gradients that follow from ``grad_logits`` float32[B, L] to the last three.
-
-    These begin at 0.
-    """
-    num_planes, channels = weights.shape
-    for b in range(len(num_legal)):
-        for j in range(num_legal[b]):
-            square, plane = divmod(int(legal_actions[b, j]), num_planes)
-            grad = grad_logits[b, j]
-            grad_biases[plane] += grad
-            rate, weight = rates[b, square], weights[plane]
-            grad_rate, grad_weight = grad_rates[b, square], grad_weights[plane]
-            for channel in range(channels):
-                grad_rate[channel] += grad * weight[channel]
-                grad_weight[channel] += grad * rate[channel]

@@ -94,10 +94,13 @@ class Network(nn.Module):
 
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
         """What the last neurons fire."""
-        u_TBCHW = self.stem(planes_BPHW.unsqueeze(0)).expand(self.config.ticks, -1, -1, -1, -1)
-        for block in self.blocks:
-            u_TBCHW = block(u_TBCHW)
-        fired_TBCHW: Tensor = self.neurons(u_TBCHW)
+        blocks = [block for block in self.blocks if isinstance(block, Block)]
+        followers = [*(block.neurons1 for block in blocks), self.neurons]
+        u_TBCHW, fired_TBCHW = self.stem.carry_and_fire(
+            followers[0], planes_BPHW.unsqueeze(0), ticks=self.config.ticks
+        )
+        for block, following in zip(blocks, followers[1:], strict=True):
+            u_TBCHW, fired_TBCHW = block(u_TBCHW, fired_TBCHW, following)
         return fired_TBCHW
 
     def with_ticks(self, ticks: int) -> "Network":

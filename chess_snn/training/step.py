@@ -1,13 +1,15 @@
 """One optimiser step: forward, losses, backward, the sum over ranks, unscaling, clipping, update.
 
 :class:`TrainingStep` launches it kernel by kernel, on any device. :class:`CapturedStep` replays it
-as a CUDA graph: a step of a small network is some hundred kernels, and launching them takes longer
+as CUDA graphs: a step of a small network is some hundred kernels, and launching them takes longer
 than running them.
 
 Dimensions: F figures, V all numbers of the vector that ranks sum.
 """
 
+import warnings
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -86,30 +88,47 @@ class TrainingStep:
             StepTooLargeError, RankLostError: as :meth:`run`.
         """
         before = self.buffers()
-        figures_F: Tensor | None = None
+        vector_V: Tensor | None = None
         with suppress(torch.OutOfMemoryError):
-            figures_F = self.share_of(batch)
-        totals_F = self.exchange.add_up(figures_F)
-        if totals_F is None:
-            self._take_back(before)
-            raise StepTooLargeError
-        return self.apply(totals_F, before)
+            vector_V = self.share_of(batch)
+        return self.apply(self.add_up(vector_V, before), before)
 
     def buffers(self) -> list[Tensor]:
         """A copy of the running statistics."""
         return [buffer.clone() for buffer in self.network.buffers()]
 
     def share_of(self, batch: TrainingBatch) -> Tensor:
-        """This rank's gradients, and its part of the losses float32[F]."""
-        return self.gradients.compute(batch, self.gradients.settings.batch_size)
+        """Compute this rank's gradients, and pack all that ranks sum, float32[V].
 
-    def apply(self, losses_F: Tensor, buffers: list[Tensor]) -> Tensor:
-        """Unscale and clip the gradients that all ranks have, and update; figures float32[F + 2].
+        Where there is one rank, it is the losses alone, float32[F].
+        """
+        figures_F = self.gradients.compute(batch, self.gradients.settings.batch_size)
+        return self.exchange.pack(figures_F)
+
+    def add_up(self, vector_V: Tensor | None, buffers: list[Tensor]) -> Tensor:
+        """Sum over ranks what :meth:`share_of` packed, in place; None where memory ran out.
 
         Args:
-            losses_F: float32[F], of the whole batch.
+            vector_V: see above.
+            buffers: the running statistics before the step.
+
+        Raises:
+            StepTooLargeError, RankLostError: as :meth:`run`.
+        """
+        sums_V = self.exchange.add_up(vector_V)
+        if sums_V is None:
+            self._take_back(buffers)
+            raise StepTooLargeError
+        return sums_V
+
+    def apply(self, sums_V: Tensor, buffers: list[Tensor]) -> Tensor:
+        """Unpack, unscale and clip the gradients of all ranks, and update; figures float32[F + 2].
+
+        Args:
+            sums_V: of all ranks.
             buffers: the running statistics before the step, for one that is not finite.
         """
+        losses_F = self.exchange.unpack(sums_V)
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         self.loss_scale.unscale(gradients)
         norm = torch.nn.utils.clip_grad_norm_(
@@ -152,56 +171,71 @@ class Exchange:
     def __init__(self, network: nn.Module, ranks: Ranks) -> None:
         self._network, self._ranks = network, ranks
 
-    def add_up(self, figures_F: Tensor | None) -> Tensor | None:
-        """Sum gradients, statistics and figures over ranks, in place.
-
-        Args:
-            figures_F: of this rank's share; None where it ran out of memory.
-
-        Returns:
-            The figures of the whole batch. None where some rank ran out of memory: gradients and
-            statistics are then of no use.
-        """
+    def pack(self, figures_F: Tensor) -> Tensor:
+        """This rank's gradients, statistics and figures as one float32[V]; of one rank, figures."""
         if self._ranks.size == 1:
             return figures_F
-        vector = self._pack(figures_F)
-        self._ranks.add_up(vector)
-        return None if vector[-1].item() > 0 else self._unpack(vector)
-
-    def _pack(self, figures_F: Tensor | None) -> Tensor:
-        """This rank's float32[V]; all but the last number is 0 where it has no figures."""
-        if figures_F is None:
-            held = [*self._network.parameters(), *statistics_of(self._network)]
-            vector = torch.zeros(
-                sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES) + 1,
-                device=held[0].device,
-            )
-            vector[-1] = 1.0
-            return vector
-        tensors = gradients_and_statistics(self._network)
-        flat = [tensor.reshape(-1) for tensor in tensors]
+        flat = [tensor.reshape(-1) for tensor in gradients_and_statistics(self._network)]
         return torch.cat([*flat, figures_F, figures_F.new_zeros(1)])
 
+    def add_up(self, vector_V: Tensor | None) -> Tensor | None:
+        """Sum ``vector_V`` over ranks, in place. None stands for a rank that ran out of memory.
+
+        Returns:
+            The sum. None where some rank ran out of memory.
+        """
+        if self._ranks.size == 1:
+            return vector_V
+        if vector_V is None:
+            vector_V = self._failure()
+        self._ranks.add_up(vector_V)
+        return None if vector_V[-1].item() > 0 else vector_V
+
+    def _failure(self) -> Tensor:
+        """What a rank without gradients sends: 0 but for the last number."""
+        held = [*self._network.parameters(), *statistics_of(self._network)]
+        vector_V = torch.zeros(
+            sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES) + 1, device=held[0].device
+        )
+        vector_V[-1] = 1.0
+        return vector_V
+
     @torch.no_grad()
-    def _unpack(self, sums: Tensor) -> Tensor:
-        """Take gradients and statistics from the summed vector; the figures float32[F]."""
+    def unpack(self, sums_V: Tensor) -> Tensor:
+        """Take gradients and statistics from the sums; the whole batch's figures float32[F]."""
+        if self._ranks.size == 1:
+            return sums_V
         tensors = gradients_and_statistics(self._network)
         sizes = [tensor.numel() for tensor in tensors]
-        *parts, figures_F, _ = torch.split(sums, [*sizes, len(LOSS_FIGURES), 1])
+        *parts, figures_F, _ = torch.split(sums_V, [*sizes, len(LOSS_FIGURES), 1])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view(tensor.shape))
         return figures_F
 
 
+@dataclass(frozen=True, slots=True)
+class _Graphs:
+    """A step in two parts, and the memory through which they pass what they find."""
+
+    share: torch.cuda.CUDAGraph
+    vector_V: Tensor
+    apply: torch.cuda.CUDAGraph
+    figures_F: Tensor
+
+
 class CapturedStep:
-    """The same step as one graph on a GPU, over batches of one shape, for a process alone."""
+    """The same step as two graphs on a GPU, over batches of one shape.
+
+    The first ends with what ranks sum, and the second begins with the sum; between them the ranks
+    exchange it as in :class:`TrainingStep`.
+    """
 
     def __init__(self, step: TrainingStep) -> None:
         self._step = step
         self._stream = torch.cuda.Stream(step.device)  # type: ignore[no-untyped-call]
         self._batch: TrainingBatch | None = None
-        self._figures = torch.empty(0)
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self._buffers: list[Tensor] = []
+        self._graphs: _Graphs | None = None
         self._num_warm = 0
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
@@ -221,30 +255,43 @@ class CapturedStep:
         self._step.set_rate(rate)
         if self._num_warm < _WARM_UP_STEPS:
             self._num_warm += 1
-            return self._step.update(self._batch)
-        if self._graph is None:
-            self._capture()
-        assert self._graph is not None
-        self._graph.replay()
-        return self._figures.clone()
+            with warnings.catch_warnings():
+                # An optimiser for a capture warns of its first steps without one.
+                warnings.filterwarnings("ignore", message=".*capturable=True")
+                return self._step.update(self._batch)
+        if self._graphs is None:
+            self._buffers = self._step.buffers()
+            # A graph has memory of its own, beside what was warm. A rank that lacks it has to say
+            # so in the exchange, where the others wait.
+            with suppress(torch.OutOfMemoryError):
+                self._graphs = self._capture(self._batch)
+        graphs = self._graphs
+        if graphs is not None:
+            graphs.share.replay()
+        self._step.add_up(None if graphs is None else graphs.vector_V, self._buffers)
+        assert graphs is not None, "a rank without graphs is one that ran out of memory"
+        graphs.apply.replay()
+        return graphs.figures_F.clone()
 
-    def _capture(self) -> None:
-        """Make the graph; nothing runs yet.
+    def _capture(self, batch: TrainingBatch) -> _Graphs:
+        """Make both graphs; nothing runs yet, so that no rank has taken the step if one fails.
 
         Raises:
-            StepTooLargeError: as :meth:`TrainingStep.run`.
+            OutOfMemoryError: there is no room for one.
         """
-        assert self._batch is not None
-        self._step.optimizer.zero_grad(set_to_none=True)
-        graph = torch.cuda.CUDAGraph()
-        # The thread that prepares batches may use the device meanwhile.
-        try:
-            with capture_lock, torch.cuda.graph(
-                graph, stream=self._stream, capture_error_mode="thread_local"
+        step = self._step
+        step.optimizer.zero_grad(set_to_none=True)
+        share, apply = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+        # The thread that prepares batches may use the device meanwhile, and so may NCCL's.
+        mode = "thread_local"
+        with capture_lock:
+            with torch.cuda.graph(share, stream=self._stream, capture_error_mode=mode):
+                for kept, buffer in zip(self._buffers, step.network.buffers(), strict=True):
+                    kept.copy_(buffer)
+                vector_V = step.share_of(batch)
+            # One always runs after the other, so they may share their memory.
+            with torch.cuda.graph(
+                apply, pool=share.pool(), stream=self._stream, capture_error_mode=mode
             ):
-                before = self._step.buffers()
-                self._figures = self._step.apply(self._step.share_of(self._batch), before)
-        except torch.OutOfMemoryError:  # a graph has memory of its own, beside what was warm
-            self._step.optimizer.zero_grad(set_to_none=True)
-            raise StepTooLargeError from None
-        self._graph = graph
+                figures_F = step.apply(vector_V, self._buffers)
+        return _Graphs(share, vector_V, apply, figures_F)

@@ -105,8 +105,7 @@ class Trainer:
             settings: how to train.
             seed: of the samples.
             device: where to train.
-            captured: whether a GPU replays its steps as a graph, where it trains alone; the CPU
-                has none.
+            captured: whether a GPU replays its steps as graphs; the CPU has none.
             ranks: who trains together; each has the same network, settings and seed.
 
         Raises:
@@ -126,7 +125,7 @@ class Trainer:
             self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
         self._step = TrainingStep(self.network, self.optimizer, settings, ranks)
         self._on_gpu = self.device.type == "cuda"
-        self._is_captured = self._on_gpu and captured and ranks.size == 1
+        self._is_captured = self._on_gpu and captured
         self._run_step = self._step_runner()
         self._division = divide(settings, ranks.size)
         self.steps_done = 0

@@ -118,7 +118,54 @@ def conv_layers(ticks: int, channels: int, num_warps: int, **options: Any) -> li
     ]
 
 
+NORM = "chess_snn.nets.norm_neuron_triton_kernels"
+
+
+def norm_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
+    """The passes that normalise and fire, as training launches them for 64 channels.
+
+    A layer: without a shortcut; the stem, whose branch has one tick; with a shortcut.
+    """
+    neurons = {
+        "CHANNELS": 64, "EPSILON": 1e-5, "DECAY": 0.5, "THRESHOLD": 0.5, "LEVELS": 0,
+        "TICKS": ticks, "ROWS": 16 if ticks <= 4 else 8, "COLUMNS": 64,
+    }
+    surrogate = {"HALF_ALPHA": 1.0, "STEEPNESS": 3.14159}
+    moments = dict.fromkeys(("mean", "variance", "weight", "bias", "partial", "sums"), "*fp32")
+    plain, stem, block = (
+        neurons | {"MOVES": moves, "KEEPS": keeps}
+        for moves, keeps in ((True, False), (False, True), (True, True))
+    )
+
+    def form(name: str, most_registers: int, constants: dict[str, Any], **more: Any) -> Variant:
+        # The sums that a program leaves are few, and narrow.
+        return Variant(
+            f"{NORM}.{name}", constants | more, most_registers, moments, pointer,
+            is_memory_pass=name != "sum_gradients", **options,
+        )
+
+    no_shortcut = {"HAS_SHORTCUT": False, "SHORTCUT_MOVES": False}
+    return [
+        form("normalise_and_fire", 64, plain, **no_shortcut),
+        form("normalise_and_fire", 64, stem, **no_shortcut),
+        form("normalise_and_fire", 64, block, HAS_SHORTCUT=True, SHORTCUT_MOVES=True),
+        form("normalise_and_fire", 64, block, HAS_SHORTCUT=True, SHORTCUT_MOVES=False),
+        form("sum_gradients", 168, plain, HAS_GRAD_CURRENT=False, **surrogate),
+        form("sum_gradients", 168, stem, HAS_GRAD_CURRENT=True, **surrogate),
+        form("sum_gradients", 168, block, HAS_GRAD_CURRENT=True, **surrogate),
+        form("sum_gradients", 168, block, HAS_GRAD_CURRENT=False, **surrogate),
+        form("differentiate", 168, plain, **surrogate),
+        form("differentiate", 168, stem, **surrogate),
+        form("differentiate", 168, block, **surrogate),
+    ]
+
+
 VARIANTS: list[Variant] = [
+    *norm_passes(4, "*bf16"),
+    *norm_passes(4, "*fp32", is_slow=True),
+    *norm_passes(1, "*bf16", is_slow=True),
+    *norm_passes(8, "*bf16", is_slow=True),
+    *norm_passes(4, "*fp16", is_slow=True),
     *neuron_passes(4, "*bf16"),
     *neuron_passes(4, "*fp32", is_slow=True),
     *neuron_passes(1, "*bf16", is_slow=True),
