@@ -190,7 +190,7 @@ def _charges(
                 x = _normalised(branch + tick * stride + place, inside, centre, scale, offset)
         charge = tl.fma(membrane, DECAY, x)
         membrane = _after(charge, THRESHOLD)
-        charges = charges + (charge,)  # type: ignore[assignment]  # noqa: RUF005
+        charges = charges + (charge,)  # noqa: RUF005
     return charges
 
 
