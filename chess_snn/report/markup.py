@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from chess_snn.report.columns import Columns
 
-_BRACKETS: Final = re.compile(r"\([^()]*\)")
+_UNBROKEN: Final = re.compile(r"\S+ to \S+|at least \S+|\S+-\S+|\d+ %|\d+\. \S+")
+"""Intervals, results, shares and moves, which a narrow column keeps together."""
+_UNBROKEN_CELL: Final = re.compile(rf"\([^()]*\)|{_UNBROKEN.pattern}")
 
 
 def counted(count: int, unit: str) -> str:
@@ -42,27 +44,28 @@ def table(
     """A table of ``rows`` whose first column names them; columns in ``left`` hold words."""
     names = list(columns)
     head = "".join(
-        element("th", name.replace("\n", " "), scope="col", **_side(name, names, left))
+        tag("th", _together(name.replace("\n", " "), _UNBROKEN), scope="col",
+            **_side(name, names, left))
         for name in names
     )
     body = "\n".join(
         tag("tr", "".join(
-            tag("td" if index else "th", _cell(cell(row)), **_side(name, names, left),
-                    **({} if index else {"scope": "row"}))
+            tag("td" if index else "th", _together(cell(row), _UNBROKEN_CELL),
+                **_side(name, names, left), **({} if index else {"scope": "row"}))
             for index, (name, cell) in enumerate(columns.items())
         ))
         for row in rows
     )
     return scrolling(caption, tag(
         "table",
-        f"{element('caption', caption)}\n<thead>{tag('tr', head)}</thead>\n"
+        f"{tag('caption', element('span', caption))}\n<thead>{tag('tr', head)}</thead>\n"
         f"<tbody>\n{body}\n</tbody>",
     ))
 
 
-def _cell(text: str) -> str:
-    """``text`` as HTML; a narrow column breaks it before an interval and not within."""
-    return _BRACKETS.sub(lambda found: tag("span", found[0], class_="together"), escape(text))
+def _together(text: str, unbroken: re.Pattern[str]) -> str:
+    """``text`` as HTML; a narrow column breaks it before what is ``unbroken``, and not within."""
+    return unbroken.sub(lambda found: tag("span", found[0], class_="together"), escape(text))
 
 
 def _side(name: str, names: Sequence[str], left: Sequence[str]) -> dict[str, str]:

@@ -173,13 +173,17 @@ def _curves(view: CampaignView) -> list[Json]:
         rows = [row for row in shown if row.get(column) is not None]
         if rows:
             low, high = f"{column}_low", f"{column}_high"
+            band = [[row["iteration"], row[low], row[high]] for row in rows
+                    if row.get(low) is not None and row.get(high) is not None]
+            values = [row[column] for row in rows] + [end for _, *ends in band for end in ends]
             curves.append({
                 "label": label,
                 "column": column,
                 "newest": format(rows[-1][column], form),
                 "points": [[row["iteration"], row[column]] for row in rows],
-                "band": [[row["iteration"], row[low], row[high]] for row in rows
-                         if row.get(low) is not None and row.get(high) is not None],
+                "band": band,
+                "from": format(min(values), form),
+                "to": format(max(values), form),
             })
     return curves
 

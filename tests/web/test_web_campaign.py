@@ -51,6 +51,9 @@ def test_the_state_is_what_watch_shows(played, played_campaign):
     for column in ("policy_loss", "draw_rate", "elo"):
         wanted = [[row["iteration"], row[column]] for row in view.rows if row[column] is not None]
         assert curves[column]["points"] == wanted
+    ends = [end for row in view.rows for end in (row["elo_low"], row["elo_high"])]
+    wanted = [f"{min(ends):,.0f}", f"{max(ends):,.0f}"]
+    assert [curves["elo"][end] for end in ("from", "to")] == wanted
     assert state["ladder"] is None
 
 

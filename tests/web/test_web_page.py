@@ -510,9 +510,12 @@ def test_the_page_needs_its_password_and_plays_with_it(chromium, open_page):
         without = chromium.new_page()
         with pytest.raises(playwright.Error, match="ERR_INVALID_AUTH_CREDENTIALS"):
             without.goto(where)
+        assert without.request.get(f"{where}app.js").status == 401
         without.close()
         wrong = chromium.new_page(http_credentials={**SECRET, "password": "another-password"})
-        assert wrong.goto(where).status == 401
+        refused = wrong.goto(where)
+        assert refused.status == 401
+        assert "chess" not in refused.text()
         wrong.close()
         opened = open_page(where, http_credentials=SECRET)
         opened.new_game("white")

@@ -120,7 +120,8 @@ export class CampaignPage {
       ["On the ladder", ladder ? `${Math.round(ladder.elo)} Elo` : "not measured",
         ladder ? `${Math.round(ladder.low)} to ${Math.round(ladder.high)}, generation ${ladder.generation}` : ""],
       ["Devices in use", devices?.newest ?? "not measured", "mean of the newest iteration"],
-      ["Cores now", state.cores === null ? "not on this host" : state.cores.toFixed(1), ""],
+      ...(state.is_finished ? []
+        : [["Cores now", state.cores === null ? "not on this host" : state.cores.toFixed(1), ""]]),
       ["Disk", `${state.disk_gib.toFixed(2)} GiB`, `${state.free_gib.toFixed(0)} GiB free`],
     ];
     this.find(".figures").replaceChildren(...figures.map(([name, value, more]) => {

@@ -4,8 +4,8 @@ import { element } from "./board.js";
 
 const [WIDTH, HEIGHT, EDGE] = [240, 72, 4];
 
-/** A figure of one curve of /api/campaign: label, newest value, and the curve with its interval. */
-export function drawCurve({ label, newest, points, band }) {
+/** A figure of one curve of /api/campaign: label, newest value, the curve with its interval, and its range. */
+export function drawCurve({ label, newest, points, band, from, to }) {
   const figure = document.createElement("figure");
   const caption = document.createElement("figcaption");
   const [name, value] = [document.createElement("span"), document.createElement("b")];
@@ -14,7 +14,7 @@ export function drawCurve({ label, newest, points, band }) {
   caption.append(name, value);
   const svg = element("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none",
-    "aria-label": `${label}: ${newest} now, over ${points.length} iterations`,
+    "aria-label": `${label}: ${newest} now, between ${from} and ${to} over ${points.length} iterations`,
   });
   const values = [...points.map(([, v]) => v), ...band.flatMap(([, low, high]) => [low, high])];
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -36,5 +36,8 @@ export function drawCurve({ label, newest, points, band }) {
   }
   element("circle", { class: "newest", cx: x(last), cy: y(points.at(-1)[1]), r: 3 }, svg);
   figure.append(caption, svg);
+  const range = document.createElement("small");
+  range.textContent = from === to ? `always ${from}` : `${from} to ${to}`;
+  figure.append(range);
   return figure;
 }

@@ -204,7 +204,7 @@ export class SpikesView {
     const tile = width * scale + GAP;
     const fitting = Math.max(1, Math.min(channels, Math.floor((room + GAP) / tile)));
     const rows = Math.ceil(channels / fitting);
-    const columns = Math.ceil(channels / rows); // rows of equal length
+    const columns = Math.ceil(channels / rows); // the last row is as full as may be
     const { canvas } = layer;
     const [wide, high] = [columns * tile - GAP, rows * (height * scale + GAP) - GAP];
     canvas.width = wide * ratio;
