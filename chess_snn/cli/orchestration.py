@@ -60,6 +60,20 @@ def fetch_model(address: str) -> Path:
     return folder
 
 
+def registered_versions(game: str, name: str | None) -> list[str]:
+    """Addresses of the registered model ``name``, or else of that of all campaigns of ``game``.
+
+    None without a store; see :func:`tasks.tracking.registry.list_versions`.
+    """
+    tracking = _load("tasks.tracking", "orchestration")
+    store = tracking.existing_store()
+    if store is None:
+        return []
+    registry = _load("tasks.tracking.registry", "orchestration")  # MLflow takes a second
+    versions: list[str] = registry.list_versions(store, name or tracking.model_name(game))
+    return versions
+
+
 def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") -> Any:
     """Call ``tasks.tracking.campaign_run.<function>`` with MLflow's store and ``arguments``.
 

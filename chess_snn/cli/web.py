@@ -1,15 +1,22 @@
 """``chess-snn web``: a local page to play, watch a search and its spikes, and read a campaign."""
 
+import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation, split_play
+from chess_snn.campaign.models.references import (
+    KNOWN_MODELS,
+    REGISTERED,
+    split_generation,
+    split_play,
+)
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption
-from chess_snn.cli.orchestration import load_web
+from chess_snn.cli.orchestration import load_web, registered_versions
 from chess_snn.cli.players import find_model
 from chess_snn.credentials import read_credentials
 from chess_snn.ports import check_port
@@ -19,7 +26,7 @@ def web_command(
     model: Annotated[
         str | None,
         typer.Option(help=f"A network to offer beside the shipped ones: {KNOWN_MODELS}. Of a "
-                     "campaign all generations are offered."),
+                     "campaign all generations are offered, of a registry the newest versions."),
     ] = None,
     campaign: Annotated[
         Path | None,
@@ -51,17 +58,32 @@ def web_command(
         host=host, port=port, credentials=None if credentials is None else credentials.text
     )
     named = [] if model is None else [model]
+    versions = None
     if model is not None:
-        find_model(model)  # a missing model is reported here, not in the browser
+        found = find_model(model)  # a missing model is reported here, not in the browser
+        if found.campaign is not None or model.startswith(REGISTERED):
+            versions = load_web("registered").RegisteredVersions(
+                partial(registered_versions, found.game, _registered_name(model)), found.game
+            )
+            versions.entries()  # they are known when the page is opened
         campaign = campaign or _campaign_of(model)
     page = None if campaign is None else load_web("campaign_page").CampaignPage(campaign)
     check_port(host, port, "page's server", "--port")
     place = load_web("searching").Place(device=device, threads=threads)
-    offered = networks.Networks(find_model, named, None if page is None else page.folder)
+    offered = networks.Networks(
+        find_model, named, None if page is None else page.folder, versions
+    )
     app = server.make_app(offered, page, settings, place)
     print_message(f"the page is at {settings.url}\nCtrl-C ends it")
     server.serve(app, settings)
     print_message("ended: the page's server")
+
+
+def _registered_name(model: str) -> str | None:
+    """``chess-snn`` of ``models:/chess-snn@champion``."""
+    if not model.startswith(REGISTERED):
+        return None
+    return re.split("[@/]", model.removeprefix(REGISTERED))[0]
 
 
 def _campaign_of(model: str) -> Path | None:

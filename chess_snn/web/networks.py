@@ -24,11 +24,10 @@ from chess_snn.nets import Network
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from chess_snn.uci.engine import FindModel
+from chess_snn.web.registered import ASK_AGAIN_S, RegisteredVersions
 
 _MOST_LOADED: Final = 4
 """Networks kept in memory besides those of connections."""
-_ASK_AGAIN_S: Final = 30.0
-"""So old may the registry's answer be: an alias moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +52,23 @@ class Networks:
     """Networks by name, for all connections. Its methods may be called in any thread."""
 
     def __init__(
-        self, find_model: FindModel, named: Sequence[str], campaign: CampaignFolder | None
+        self, find_model: FindModel, named: Sequence[str], campaign: CampaignFolder | None,
+        versions: RegisteredVersions | None = None,
     ) -> None:
-        """Offer those that come with the program, ``named``, and all of ``campaign``."""
+        """Offer the shipped ones, ``named``, ``versions``, and all of ``campaign``."""
         self._find_model, self._named, self._campaign = find_model, tuple(named), campaign
+        self._versions = versions
         self._registered: dict[str, tuple[float, Model]] = {}
         self._loaded: OrderedDict[tuple[Path, int], LoadedNetwork] = OrderedDict()
         self._lock = threading.Lock()
 
     def catalogue(self) -> list[Json]:
         """What is offered now: ``model``, ``label`` and ``game`` of each, the best guess first."""
-        return [*self._named_entries(), *self._generations(), *_shipped()]
+        registered = [] if self._versions is None else self._versions.entries()
+        return [
+            *self._named_entries(), *self._generations(), *_shipped(),
+            *(entry for entry in registered if entry["model"] not in self._named),
+        ]
 
     def find(self, text: str) -> Model:
         """The model ``text``, if it is offered or registered.
@@ -74,7 +79,7 @@ class Networks:
         """
         if text.startswith(REGISTERED):
             now_s, known = time.monotonic(), self._registered.get(text)
-            if known is None or now_s - known[0] > _ASK_AGAIN_S:
+            if known is None or now_s - known[0] > ASK_AGAIN_S:
                 known = self._registered[text] = now_s, self._find_model(text)
             model = known[1]
         elif text in self._named or any(

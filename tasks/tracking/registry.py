@@ -205,6 +205,7 @@ _ADDRESS: Final = re.compile(
 )
 _UNKNOWN: Final = {ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE)}
 _KEPT_IN: Final = "models"
+_MOST_LISTED: Final = 20
 
 
 def fetch_model(address: str) -> Path:
@@ -240,6 +241,33 @@ def fetch_model(address: str) -> Path:
         if not is_committed(target):
             _keep(uri, version, client.get_run(version.run_id), target)
     return target
+
+
+def list_versions(uri: str, name: str) -> list[str]:
+    """Addresses of the registered model: its aliases, then its newest versions, newest first.
+
+    Args:
+        uri: of the store.
+        name: of the model; if nothing is registered so, there are none.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    with tracking_errors(uri):
+        client = open_store(uri)
+        try:
+            aliases = client.get_registered_model(name).aliases
+        except MlflowException as error:
+            if error.error_code not in _UNKNOWN:
+                raise
+            return []
+        versions = client.search_model_versions(
+            f"name='{name}'", max_results=_MOST_LISTED, order_by=["version_number DESC"]
+        )
+    return [
+        *(f"models:/{name}@{alias}" for alias in sorted(aliases)),
+        *(f"models:/{name}/{version.version}" for version in versions),
+    ]
 
 
 def _find_version(

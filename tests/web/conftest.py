@@ -26,9 +26,10 @@ def make_client():
     """Makes clients of a server with these networks; all are closed at the end."""
     with contextlib.ExitStack() as stack:
 
-        def make(*named, campaign=None, **settings) -> TestClient:
+        def make(*named, campaign=None, versions=None, **settings) -> TestClient:
             folder = None if campaign is None else campaign.folder
-            app = make_app(Networks(find_model, named, folder), campaign, WebSettings(**settings))
+            networks = Networks(find_model, named, folder, versions)
+            app = make_app(networks, campaign, WebSettings(**settings))
             return stack.enter_context(TestClient(app, ADDRESS, headers={"Origin": ADDRESS}))
 
         yield make

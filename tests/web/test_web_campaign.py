@@ -12,6 +12,8 @@ from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError
 from chess_snn.web import campaign_page
 from chess_snn.web.campaign_page import CampaignPage
+from chess_snn.web.registered import RegisteredVersions
+from tasks.tracking import TrackingError
 
 
 def snapshot(folder):
@@ -125,6 +127,20 @@ def test_all_generations_are_offered_and_play(played, played_campaign):
     with played.websocket_connect(SOCKET) as socket:
         answers = [Browser(socket).search(model=model, simulations=2) for model in offered[:5]]
     assert [answer["model"] for answer in answers][2:] == offered[2:5]
+
+
+def test_a_registry_that_does_not_answer_is_named_and_the_rest_is_offered(make_client):
+    def ask():
+        raise TrackingError("the store is away")
+
+    client = make_client(versions=RegisteredVersions(ask, "chess"))
+    offered = []
+    while not offered or offered[-1]["model"]:
+        offered = client.get("/api/networks").json()
+    assert offered[-1] == {"model": "", "label": "registry: the store is away", "game": "chess"}
+    assert offered[0]["model"].startswith("shipped/")
+    with client.websocket_connect(SOCKET) as socket:
+        assert Browser(socket).search(model="shipped/chess", simulations=2)["type"] == "result"
 
 
 def test_nothing_is_written(played, played_campaign):

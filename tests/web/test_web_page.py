@@ -525,6 +525,14 @@ def test_the_page_needs_its_password_and_plays_with_it(chromium, open_page):
         opened.page.wait_for_selector("#candidates tr")
 
 
+REGISTERED = """[...document.querySelectorAll('#network option')].map(option => option.value)
+  .filter(value => value.startsWith('models:/'))"""
+LISTS_REGISTERED = f"""n => {{
+  document.getElementById('network').dispatchEvent(new Event('focus'));
+  return {REGISTERED}.length >= n;
+}}"""
+
+
 def test_registered_networks_play(open_page, played_campaign, tmp_path, monkeypatch):
     pytest.importorskip("mlflow", reason="pip install mlflow: registered networks are NOT tested")
     from tasks.tracking import tracking_uri  # noqa: PLC0415
@@ -544,8 +552,14 @@ def test_registered_networks_play(open_page, played_campaign, tmp_path, monkeypa
         tracker.record_iteration(version.generation - 1, {"train/loss": 1.0}, version, weights)
         registered[address] = spikes_at_start(str(weights))
     tracker.promote(2)
-    with serving() as where:
+    with serving("--model", str(folder.path)) as where:
         opened = open_page(where)
+        opened.page.wait_for_function(LISTS_REGISTERED, arg=4)
+        listed = opened.page.evaluate(REGISTERED)
+        assert listed[:2] == ["models:/chess-snn@candidate", "models:/chess-snn@champion"]
+        assert listed[-2:] == ["models:/chess-snn/2", "models:/chess-snn/1"]
+        opened.page.select_option("#network", "models:/chess-snn/1")
+        opened.wait_for_spikes(registered["models:/chess-snn/1"])
         for address, total in registered.items():
             opened.choose_registered(address)
             opened.wait_for_spikes(total)

@@ -323,7 +323,7 @@ def test_the_registry_is_asked_again_since_an_alias_moves(tmp_path, monkeypatch)
     networks = Networks(lambda _address: next(answers), (), None)
     assert networks.find("models:/chess-snn@champion") == found[0]
     assert networks.find("models:/chess-snn@champion") == found[0]
-    monkeypatch.setattr("chess_snn.web.networks._ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr("chess_snn.web.networks.ASK_AGAIN_S", 0.0)
     assert networks.find("models:/chess-snn@champion") == found[1]
 
 

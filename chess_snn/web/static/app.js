@@ -62,10 +62,11 @@ function setUpTabs(onOpen) {
 function fillNetworks(select, networks, game) {
   const chosen = select.value;
   const options = networks.filter((network) => network.game === game)
-    .map(({ model, label }) => new Option(label, model));
-  const kept = [...select.options].filter((option) => option.dataset.registered);
+    .map(({ model, label }) => Object.assign(new Option(label, model), { disabled: !model }));
+  const kept = [...select.options].filter((option) => option.dataset.registered
+    && !networks.some(({ model }) => model === option.value));
   select.replaceChildren(...options, ...kept, new Option("a registered network …", OTHER));
-  if ([...select.options].some((option) => option.value === chosen)) select.value = chosen;
+  if (chosen && [...select.options].some((option) => option.value === chosen)) select.value = chosen;
 }
 
 function askForRegistered(select) {
@@ -80,9 +81,11 @@ function askForRegistered(select) {
     select.value = before;
     event.stopImmediatePropagation();
     if (!name) return;
-    const option = new Option(name, name);
-    option.dataset.registered = "1";
-    select.prepend(option);
+    if (![...select.options].some((option) => option.value === name)) {
+      const option = new Option(name, name);
+      option.dataset.registered = "1";
+      select.prepend(option);
+    }
     select.value = name;
     select.dispatchEvent(new Event("change"));
   });
