@@ -46,13 +46,21 @@ def marked(name: str, *marks: pytest.MarkDecorator) -> object:
     return pytest.param(name, marks=[*with_campaigns, *marks], id=name)
 
 
+def start_small(
+    tmp_path: Path, **actions: str
+) -> tuple[Path, Path, Path, subprocess.Popen[bytes]]:
+    """Start a campaign with faults: its folder, its log, the folder of marks, and its process."""
+    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
+    environment = faults_at(fired, **actions)
+    command = ("start", "--dir", str(path), *SMALL_OPTIONS)
+    return path, log, fired, launch(*command, log=log, environment=environment)
+
+
 @pytest.mark.parametrize("name", [marked(n, pytest.mark.fault(3)) for n in WHILE_RUNNING])
 def test_a_campaign_killed_at_a_failpoint_resumes_to_the_same_result(
     tmp_path: Path, undisturbed_small: Path, name: str
 ) -> None:
-    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    environment = faults_at(fired, **{name: "hold"})
-    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    path, log, fired, process = start_small(tmp_path, **{name: "hold"})
     wait_until(mark_of(fired, name).exists, process, log)
     kill_campaign(process)
 
@@ -69,9 +77,7 @@ def test_a_campaign_killed_at_a_failpoint_resumes_to_the_same_result(
 def test_a_campaign_killed_before_a_file_has_its_name_resumes_to_the_same_result(
     tmp_path: Path, undisturbed_small: Path, kind: str
 ) -> None:
-    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    environment = faults_at(fired, file__written="hold")
-    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    path, log, fired, process = start_small(tmp_path, file__written="hold")
     hold_one_at(fired, lambda _: has_unnamed_files(path / kind), process, log)
     kill_campaign(process)
     assert has_unnamed_files(path / kind)
@@ -88,9 +94,7 @@ def test_a_campaign_killed_before_a_file_has_its_name_resumes_to_the_same_result
 def test_a_worker_killed_before_its_match_has_its_name_costs_what_it_was_doing(
     tmp_path: Path, undisturbed_small: Path
 ) -> None:
-    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    environment = faults_at(fired, file__written="hold")
-    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    path, log, fired, process = start_small(tmp_path, file__written="hold")
     workers: set[int] = set()
 
     def is_in_a_worker(pid: int) -> bool:
@@ -129,9 +133,7 @@ def has_unnamed_files(folder: Path) -> bool:
 def test_a_worker_killed_at_a_failpoint_costs_what_it_was_doing(
     tmp_path: Path, undisturbed_small: Path, name: str
 ) -> None:
-    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    environment = faults_at(fired, **{name: "kill"})
-    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    path, log, fired, process = start_small(tmp_path, **{name: "kill"})
     finish(process, log)
     assert mark_of(fired, name).exists(), "nobody came there"
     assert "was killed by SIGKILL; another is started" in log.read_text()
@@ -142,9 +144,7 @@ def test_a_worker_killed_at_a_failpoint_costs_what_it_was_doing(
 def test_a_task_that_raises_is_tried_again(
     tmp_path: Path, undisturbed_small: Path, name: str
 ) -> None:
-    path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    environment = faults_at(fired, **{name: "raise"})
-    process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
+    path, log, fired, process = start_small(tmp_path, **{name: "raise"})
     finish(process, log)
     assert (fired / name).exists(), "nobody came there"
     assert_same_campaign(path, undisturbed_small)

@@ -1,9 +1,5 @@
 """A campaign of 2048 as a user runs it: receipts, results, MLflow's metrics, the served model."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +11,7 @@ pytest.importorskip("mlflow")
 import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
+from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.integrity.verify import verify_campaign  # noqa: E402
@@ -28,11 +25,6 @@ SETTINGS = (
     "evaluation.num_openings=3", "evaluation.max_plies=40", "evaluation.final_openings=2",
     "evaluation.final_simulations=4", "promotion.max_openings=4", "promotion.openings_each=2",
 )
-
-
-def chess_snn(*arguments: str) -> subprocess.CompletedProcess:
-    command = [str(Path(sys.executable).with_name("chess-snn")), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +51,6 @@ def test_every_stage_is_done_and_everything_is_whole(finished):
     assert verify_campaign(folder).found == []
     assert "points on average" in output
     assert "--preset cpu-2048" in output
-
-
-def test_results_as_json_have_the_points(finished):
-    folder, _, _ = finished
-    done = chess_snn("results", str(folder.path), "--json")
-    rows = json.loads(done.stdout)["iterations"]
-    assert all(row["points"] > 0 and row["white_rate"] is None for row in rows)
 
 
 def test_mlflow_has_points_and_a_model_of_its_own(finished):

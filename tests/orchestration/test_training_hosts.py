@@ -1,6 +1,5 @@
 """A generation trained by two hosts together, and one of them is cut off while they do."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,11 +21,8 @@ pytest.importorskip("distributed")
 
 from chess_snn import failpoints  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from chess_snn.campaign.machine.training_launch import generation_training, run_training  # noqa: E402
 from chess_snn.campaign.stages import training_program  # noqa: E402
-from chess_snn.cores import num_cores  # noqa: E402
-from chess_snn.data import is_committed, read_manifest, verify_folder  # noqa: E402
-from chess_snn.training.rank_launch import RankLayout  # noqa: E402
+from chess_snn.data import verify_folder  # noqa: E402
 
 SETTINGS = (
     "campaign.iterations=2", "campaign.seed=7",
@@ -91,17 +87,6 @@ def test_two_hosts_train_together_and_one_goes_on_where_the_other_is_cut_off(sit
     assert not [rank for rank in alive if rank.status() != psutil.STATUS_ZOMBIE]
 
     assert_whole(site, ranks=[2.0, 1.0])
-
-
-def test_they_train_what_two_ranks_of_one_machine_do(site: Site, tmp_path: Path):
-    if not is_committed(site.folder / "checkpoints" / "gen-000001"):
-        pytest.fail("the hosts did not get so far")
-    shutil.copytree(site.folder, tmp_path / "c", ignore=shutil.ignore_patterns("services"))
-    ours, alone = (CampaignFolder.open(path) for path in (site.folder, tmp_path / "c"))
-    shutil.rmtree(alone.checkpoint(1))
-    run_training(generation_training(alone.path, 0), RankLayout(2), num_threads=num_cores())
-    digests = [read_manifest(c.checkpoint(1)).meta["weights_digest"] for c in (ours, alone)]
-    assert digests[0] == digests[1]
 
 
 @pytest.mark.fault(3, 5)

@@ -3,19 +3,14 @@
 Every process that `up` starts inherits CHESS_SNN_HOME, by which the tests find them all.
 """
 
-import base64
 import importlib.util
 import json
-import os
 import re
 import signal
-import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -24,14 +19,12 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-from prefect.client.orchestration import get_client  # noqa: E402
-from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: E402
+from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
 from flows.server_processes import HOST  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 SETTINGS = [
     "campaign.iterations=2", "self_play.games_per_iteration=8", "self_play.games_per_shard=4",
     "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
@@ -40,96 +33,6 @@ SETTINGS = [
 ]
 NUM_SHARDS = 2
 PGN = '[Event "a"]\n[Result "1-0"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0\n\n'
-WAIT_S = 300.0
-GONE_WITHIN_S = 30.0
-
-
-class Home:
-    """A CHESS_SNN_HOME with ports of its own."""
-
-    def __init__(self, path: Path, **environment: str) -> None:
-        self.path = path
-        self.ports = (free_port(), free_port())
-        self.api_url = f"http://{HOST}:{self.ports[0]}/api"
-        self.mlflow_url = f"http://{HOST}:{self.ports[1]}"
-        foreign = ("PREFECT_", "MLFLOW_", "CHESS_SNN_CREDENTIALS")
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith(foreign)
-        }
-        self.environment = inherited | {
-            "CHESS_SNN_HOME": str(path),
-            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-            # As where chess-snn is installed alone: no profile of another server.
-            "PREFECT_HOME": str(path / "client"), **environment,
-        }
-
-    def start(self, *arguments: object, module: str = "chess_snn") -> subprocess.Popen:
-        return subprocess.Popen(
-            [sys.executable, "-m", module, *map(str, arguments)], cwd=self.path.parent,
-            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-
-    def run(self, *arguments: object, module: str = "chess_snn") -> subprocess.CompletedProcess:
-        process = self.start(*arguments, module=module)
-        said, _ = process.communicate(timeout=WAIT_S)
-        return subprocess.CompletedProcess(process.args, process.returncode, said)
-
-    def up(self, *options: object) -> subprocess.CompletedProcess:
-        return self.run("up", *self.port_options, *options)
-
-    @property
-    def port_options(self) -> tuple[object, ...]:
-        return ("--prefect-port", self.ports[0], "--mlflow-port", self.ports[1])
-
-    def deployment(self, name: str, **parameters: object) -> str:
-        """Watch a run to its end; what it printed."""
-        self.environment["PREFECT_API_URL"] = self.api_url
-        given = [f"--param={key}={json.dumps(value)}" for key, value in parameters.items()]
-        return self.run("deployment", "run", name, "--watch", *given, module="prefect").stdout
-
-    def client(self):
-        with temporary_settings({PREFECT_API_URL: self.api_url}):
-            return get_client(sync_client=True)
-
-    def supervisor(self) -> "psutil.Process":
-        record = json.loads((self.path / "services" / "services.json").read_text())
-        return psutil.Process(record["pid"])
-
-    def logs(self) -> str:
-        return "\n".join(
-            f"--- {path.name}\n{path.read_text(errors='replace')}"
-            for path in sorted((self.path / "services").glob("*.log"))
-        )
-
-    def processes(self) -> list:
-        """Whatever runs with this home, but for this test."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                is_ours = process.environ().get("CHESS_SNN_HOME") == str(self.path)
-                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
-        return found
-
-    def is_left_alone(self) -> bool:
-        deadline = time.monotonic() + GONE_WITHIN_S
-        while self.processes():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.2)
-        return True
-
-    def post(self, path: str, body: dict, user: str = "") -> dict:
-        """An answer of MLflow's API."""
-        headers = {"Content-Type": "application/json"}
-        if user:
-            headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
-        request = urllib.request.Request(
-            f"{self.mlflow_url}/api/2.0/mlflow/{path}", json.dumps(body).encode(), headers
-        )
-        return json.load(urllib.request.urlopen(request))
 
 
 @pytest.fixture
@@ -142,28 +45,8 @@ def home(tmp_path):
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """Services that are up, from a clean home."""
-    made = Home(tmp_path_factory.mktemp("up") / "home")
-    said = made.up("--runs", 2)
-    try:
-        assert said.returncode == 0, said.stdout + made.logs()
-        made.said = said.stdout
+    with services_up(tmp_path_factory.mktemp("up") / "home") as made:
         yield made
-        down = made.run("down")
-        assert down.returncode == 0, down.stdout
-        assert made.is_left_alone(), [process.cmdline() for process in made.processes()]
-        assert "nothing is up" in made.run("down").stdout
-    finally:
-        for process in made.processes():
-            process.kill()
-
-
-def wait_for(condition, what: str, timeout_s: float = WAIT_S):
-    deadline = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
-    return found
 
 
 def test_it_prints_where_everything_is_and_the_next_command(running):

@@ -138,16 +138,6 @@ def test_an_error_of_the_work_itself_is_raised_and_blames_nobody(scene):
     assert set(compute.run_all_on_devices(calls(own_device, count=40))) == {0, 1}
 
 
-def test_a_worker_that_was_killed_is_told_of_and_comes_back(scene):
-    pids = scene.client.run(os.getpid)
-    (address, pid), *_ = pids.items()
-    name = next(m.name for m in scene.pool.workers if m.address == address)
-    os.kill(pid, signal.SIGKILL)
-    assert scene.wait_for_line(f"worker {name} is lost").endswith("1 other goes on")
-    scene.wait_for_line(f"worker {name} is here, on GPU")
-    assert scene.devices() == [0, 1]
-
-
 def test_a_worker_that_leaves_of_itself_is_told_of(scene):
     leaving = scene.pool.workers[0]
     scene.client.retire_workers([leaving.address])

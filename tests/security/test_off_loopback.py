@@ -13,7 +13,7 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-from test_up_and_down import Home  # noqa: E402
+from services_home import Home  # noqa: E402
 
 SECRET = "canary-password"
 RIGHT, WRONG = f"me:{SECRET}", "me:another-password"
@@ -37,28 +37,6 @@ def home(tmp_path):
     yield made
     for process in made.processes():
         process.kill()
-
-
-def test_without_a_password_it_is_refused_with_the_ways_out(home, address):
-    refused = home.up("--host", address)
-    assert refused.returncode == 2
-    (line,) = refused.stdout.splitlines()
-    assert line.startswith(f"error: --host {address} can be reached by others")
-    for hint in ("CHESS_SNN_CREDENTIALS=user:password", "CHESS_SNN_CREDENTIALS_FILE", "ssh -L"):
-        assert hint in line
-    assert not home.processes()
-
-
-def test_a_file_that_others_can_read_is_refused_before_anything_starts(home, address, tmp_path):
-    file = tmp_path / "credentials"
-    file.write_text(RIGHT)
-    file.chmod(0o644)
-    home.environment["CHESS_SNN_CREDENTIALS_FILE"] = str(file)
-    refused = home.up("--host", address)
-    assert refused.returncode == 2
-    assert "has mode 0644" in refused.stdout
-    assert SECRET not in refused.stdout
-    assert not home.processes()
 
 
 @pytest.mark.skipif(
