@@ -33,7 +33,7 @@ TYPICAL_LOG_PLIES = 4.0
 on learning the scale."""
 INPUTS_MULTIPLE = {"cpu": 1, "cuda": 8}
 """Of the first convolution's channels, by device: cuDNN has its fast kernels for these alone."""
-MOST_FUSED_TICKS = 8
+MOST_FUSED_TICKS = 4
 """Of neurons that fire in the pass that normalises: it holds the charges of all ticks in registers.
 """
 _BEHIND = float("-inf")

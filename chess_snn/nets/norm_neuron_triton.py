@@ -37,7 +37,6 @@ from torch import Tensor, nn
 from chess_snn.nets import norm_neuron_triton_kernels as kernels
 from chess_snn.nets.config import NetConfig
 
-_FEW_TICKS: Final = 4
 _MOST_COLUMNS: Final = 128
 _MOST_PROGRAMS: Final = 1024
 """Of the first pass backward: each leaves sums, so their number is the same on every device."""
@@ -49,7 +48,7 @@ def fire(branch_TBCHW: Tensor, norm: nn.BatchNorm2d, config: NetConfig) -> Tenso
     Args:
         branch_TBCHW: float32, bfloat16 or float16, with as many ticks as the neurons.
         norm: in training; its running statistics are updated.
-        config: of leaky or integer neurons, of at most 8 ticks.
+        config: of leaky or integer neurons, of at most 4 ticks.
     """
     spikes_TBCHW: Tensor
     _, spikes_TBCHW = _apply(branch_TBCHW, None, norm, config, keeps_current=False)
@@ -142,7 +141,7 @@ class _NormaliseAndFire(torch.autograd.Function):
         grad_current_TRC = branch_TRC if grad_current is None else _rows(grad_current)
         grad_sum_TRC = torch.empty_like(branch_TRC) if keeps_current else branch_TRC
         _, num_rows, channels = branch_TRC.shape
-        num_programs = _num_programs(num_rows, channels, constants["ticks"])
+        num_programs = _num_programs(num_rows, channels)
         partial_P2C = torch.empty(num_programs, 2, channels, device=branch_TRC.device)
         _launch(
             kernels.sum_gradients, grad_spikes_TRC, grad_current_TRC, branch_TRC, current_TRC,
@@ -152,8 +151,8 @@ class _NormaliseAndFire(torch.autograd.Function):
         sums_2C = partial_P2C.sum(0)
         result_TRC = torch.empty_like(branch_TRC)
         _launch(
-            kernels.differentiate, grad_spikes_TRC, grad_sum_TRC, branch_TRC, result_TRC, sums_2C,
-            *parameters, **constants,
+            kernels.differentiate, grad_spikes_TRC, grad_sum_TRC, branch_TRC, result_TRC,
+            sums_2C / branch_TRC[:, :, 0].numel(), *parameters, **constants,
         )
         grad_shortcut = None
         if ctx.shortcut_ticks:
@@ -177,15 +176,15 @@ def _images(rows_TRC: Tensor, shape: torch.Size) -> Tensor:
     return rows_TRC.view(ticks, shape[1], *shape[3:], channels).movedim(-1, 2)
 
 
-def _tile(channels: int, ticks: int) -> tuple[int, int]:
-    """Rows and columns of a program: at most 1024 neurons, eight for each of 128 threads."""
+def _tile(channels: int) -> tuple[int, int]:
+    """Rows and columns of a program: 1024 neurons, eight for each of 128 threads."""
     columns = min(triton.next_power_of_2(channels), _MOST_COLUMNS)
-    return (1024 if ticks <= _FEW_TICKS else 512) // columns, columns
+    return 1024 // columns, columns
 
 
-def _num_programs(num_rows: int, channels: int, ticks: int) -> int:
+def _num_programs(num_rows: int, channels: int) -> int:
     """Programs that take the tiles of one column of tiles in turns."""
-    num_tiles: int = triton.cdiv(num_rows, _tile(channels, ticks)[0])
+    num_tiles: int = triton.cdiv(num_rows, _tile(channels)[0])
     return min(num_tiles, _MOST_PROGRAMS)
 
 
@@ -197,7 +196,7 @@ def _launch(
     With ``num_programs`` so many take the tiles of a column of tiles in turns.
     """
     _, num_rows, channels = tensors[0].shape
-    rows, columns = _tile(channels, ticks)
+    rows, columns = _tile(channels)
     grid = num_programs or triton.cdiv(num_rows, rows), triton.cdiv(channels, columns)
     # Triton launches on the current device, which need not be the tensor's.
     with torch.cuda.device(tensors[0].device) if tensors[0].is_cuda else nullcontext():

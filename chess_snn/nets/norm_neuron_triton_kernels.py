@@ -100,21 +100,21 @@ def sum_gradients(
 
 @triton.jit
 def differentiate(
-    grad_spikes, grad_sum, branch, grad_branch, sums, mean, variance, weight, bias, num_rows,
+    grad_spikes, grad_sum, branch, grad_branch, means, mean, variance, weight, bias, num_rows,
     CHANNELS: tl.constexpr, MOVES: tl.constexpr, KEEPS: tl.constexpr, EPSILON: tl.constexpr,
     DECAY: tl.constexpr, THRESHOLD: tl.constexpr, LEVELS: tl.constexpr, HALF_ALPHA: tl.constexpr,
     STEEPNESS: tl.constexpr, TICKS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):
-    """The second pass backward: ``grad_branch`` [T or 1, R, C], from ``sums`` [2, C] over all rows.
+    """The second pass backward: ``grad_branch`` [T or 1, R, C].
 
-    g of the first pass is read where it was kept, and computed again where it was not.
+    ``means`` [2, C] are over all rows and ticks of what the first pass has summed. g of the first
+    pass is read where it was kept, and computed again where it was not.
     """
     column = _columns(COLUMNS)
     place, inside, stride = _tile(tl.program_id(0), num_rows, column, CHANNELS, ROWS)
     centre, deviations, scale = _moments(mean, variance, weight, column, CHANNELS, EPSILON)
-    share = 1.0 / (num_rows * (TICKS if MOVES else 1))
-    mean_grad = _of_channels(sums, column, CHANNELS) * share
-    mean_product = _of_channels(sums + CHANNELS, column, CHANNELS) * share
+    mean_grad = _of_channels(means, column, CHANNELS)
+    mean_product = _of_channels(means + CHANNELS, column, CHANNELS)
     if not KEEPS:
         charges = _charges(
             branch, branch, place, inside, stride, centre, scale,

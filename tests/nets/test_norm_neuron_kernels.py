@@ -28,7 +28,7 @@ SHAPES = [(3, 5, 3, 7), (2, 8, 8, 8), (19, 16, 4, 4), (1, 130, 3, 3)]
 """B, C, H, W: less than a tile of rows, several of them, and more than one of columns."""
 NEURONS = {
     "1 tick": NetConfig(ticks=1), "2 ticks": NetConfig(ticks=2), "3 ticks": NetConfig(ticks=3),
-    "4 ticks": NetConfig(ticks=4), "8 ticks": NetConfig(ticks=8),
+    "4 ticks": NetConfig(ticks=4),
     "other constants": NetConfig(ticks=3, decay=0.3, threshold=0.7, surrogate_alpha=1.5),
     "integer": NetConfig(ticks=1, activation="ilif", levels=3),
 }

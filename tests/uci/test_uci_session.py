@@ -114,7 +114,7 @@ def test_a_full_tree_waits_too(talk):
         time.sleep(1.5)
     gui.send("stop")
     gui.wait_for("bestmove")
-    assert 500 < size < 1200
+    assert 1000 < size < 2500
     assert gui.best("go depth 99") != "(none)"
 
 
@@ -321,10 +321,10 @@ def test_a_device_that_is_not_here_is_told_and_the_engine_stays(talk):
 
 
 def test_a_network_that_was_never_ready_says_why(talk):
-    gui = talk(hash_mib=1, threads=30)
+    gui = talk(hash_mib=1, threads=60)
     assert gui.best("go nodes 5") in {move.uci() for move in chess.Board().legal_moves}
     (said,) = [text for text in gui.strings() if text.startswith("NO NETWORK")]
-    assert "; a tree of 1 MiB has no room for a wave of 240 leaves; give it 2 MiB" in said
+    assert "; a tree of 1 MiB has no room for a wave of 480 leaves; give it 2 MiB" in said
     gui.ask("setoption name Threads value 1", "go nodes 5")
     assert not any("NO NETWORK" in text for text in gui.strings())
 
