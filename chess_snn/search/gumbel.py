@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.search.descent import (
     LEAST_PRIOR,
@@ -58,7 +58,7 @@ class GumbelRoot:
         conclude(trees, self._rule, self._scores, actions, values_stm, targets)
 
 
-@kernel
+@lean_kernel
 def draw_scores(
     trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array,
     scores: Float32Array,
@@ -75,7 +75,7 @@ def draw_scores(
             scores[g, j] = score
 
 
-@kernel
+@lean_kernel
 def choose_root_edges(
     trees: Trees, rule: Rule, scores: Float32Array, plan: Int32Array, simulation: int,
     edges: Int32Array,
@@ -88,7 +88,7 @@ def choose_root_edges(
         edges[g] = _best_edge_with(trees, rule, scores, g, wanted)
 
 
-@kernel
+@lean_kernel
 def conclude(
     trees: Trees, rule: Rule, scores: Float32Array, actions: Int16Array,
     values_stm: Float32Array, targets: Float32Array,
@@ -116,7 +116,7 @@ def conclude(
         values_stm[g] = value / total
 
 
-@kernel
+@lean_kernel
 def _most_visits(trees: Trees, g: int) -> int:
     """Of the most visited root edge."""
     first, most = trees.first_edge[g, 0], 0
@@ -127,7 +127,7 @@ def _most_visits(trees: Trees, g: int) -> int:
     return most
 
 
-@kernel
+@lean_kernel
 def _best_edge_with(trees: Trees, rule: Rule, scores: Float32Array, g: int, wanted: int) -> int:
     """The root edge with ``wanted`` visits whose score plus scaled value is largest."""
     first = trees.first_edge[g, 0]
