@@ -1,4 +1,4 @@
-"""The one decorator for compiled kernels, and where their machine code is cached.
+"""The decorators for compiled kernels, and where their machine code is cached.
 
 numba's file cache does not notice an edit in *another* file that a kernel calls, so the cache
 folder is keyed on a digest of every kernel source in the package: an edit anywhere opens a new
@@ -39,4 +39,15 @@ def kernel(function: _Kernel) -> _Kernel:
     mixes of ``uint64`` and ``int64`` into ``float64``.
     """
     compiled: _Kernel = numba.njit(nogil=True, cache=True)(function)
+    return compiled
+
+
+def lean_kernel(function: _Kernel) -> _Kernel:
+    """As :func:`kernel`, without counting references; ``function`` makes no arrays.
+
+    numba counts references to every array that a function takes, also as part of a tuple, with two
+    locked instructions a call. In functions that take many arrays, most of the time went there.
+    Assigning a row to a row needs the counts too: see :func:`chess_snn.search.trees.copy_row`.
+    """
+    compiled: _Kernel = numba.njit(nogil=True, cache=True, _nrt=False)(function)
     return compiled

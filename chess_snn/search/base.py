@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.rng import random_unit, random_word
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
@@ -104,7 +104,7 @@ class PolicySearch:
         )
 
 
-@kernel
+@lean_kernel
 def _draw_actions(
     logits: Float32Array,
     legal_actions: Int16Array,
@@ -144,7 +144,7 @@ def _draw_actions(
         entropies[g] = np.log(total) - weighted / total if count else 0.0
 
 
-@kernel
+@lean_kernel
 def _noise_is_below(bound: float, unit: float) -> bool:
     """Whether -log(-log(unit)) is certainly below ``bound``; two logarithms can be spared then.
 

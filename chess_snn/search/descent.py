@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chess_snn.jit import kernel
-from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
+from chess_snn.jit import lean_kernel
+from chess_snn.search.trees import NO_NODE, Trees, copy_row, is_chance_node
 from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
 
 GUMBEL_RULE: Final = 0
@@ -57,7 +57,7 @@ class CompletedValues(NamedTuple):
     """What the prior of an edge without visits is multiplied with, in [0, 1]."""
 
 
-@kernel
+@lean_kernel
 def descend(
     trees: Trees, rule: Rule, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
@@ -118,11 +118,11 @@ def descend(
             trees.value_sum[g, leaf] = 0.0
             leaves[g] = leaf
             actions[g] = trees.action[g, edge]
-            states[g] = trees.state[g, node]
+            copy_row(trees.state[g, node], states[g])
             termination[g] = 0
 
 
-@kernel
+@lean_kernel
 def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedValues:
     """The completed values of a node's edges, of which there is one at least."""
     first, count = trees.first_edge[g, node], trees.num_edges[g, node]
@@ -149,7 +149,7 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
     return CompletedValues(factor, mixed, best, unvisited_gain)
 
 
-@kernel
+@lean_kernel
 def q_factor(rule: Rule, most_visits: int, value_scale: np.float32) -> np.float32:
     """What values are multiplied with before they join logits, by the visits of the most visited.
 
@@ -158,7 +158,7 @@ def q_factor(rule: Rule, most_visits: int, value_scale: np.float32) -> np.float3
     return np.float32((rule.visit_offset + most_visits) * rule.q_scale) * value_scale
 
 
-@kernel
+@lean_kernel
 def visited_weight(prior: np.float32, value: np.float32, values: CompletedValues) -> np.float32:
     """Share of an edge in the improved policy (§4 of the same paper), before normalisation.
 
@@ -173,7 +173,7 @@ def visited_weight(prior: np.float32, value: np.float32, values: CompletedValues
     return weight
 
 
-@kernel
+@lean_kernel
 def unvisited_weight(prior: np.float32, values: CompletedValues) -> np.float32:
     """As :func:`visited_weight`, of an edge without visits."""
     weight: np.float32 = max(prior, LEAST_PRIOR)
@@ -181,7 +181,7 @@ def unvisited_weight(prior: np.float32, values: CompletedValues) -> np.float32:
     return weight
 
 
-@kernel
+@lean_kernel
 def _choose_edge(trees: Trees, rule: Rule, g: int, node: int) -> int:
     if is_chance_node(trees.is_chance, g, node):
         return _choose_event(trees, g, node)
@@ -190,7 +190,7 @@ def _choose_edge(trees: Trees, rule: Rule, g: int, node: int) -> int:
     return _choose_by_improved_policy(trees, rule, g, node)
 
 
-@kernel
+@lean_kernel
 def _choose_event(trees: Trees, g: int, node: int) -> int:
     first = trees.first_edge[g, node]
     best, best_quota = int(first), np.float32(-np.inf)
@@ -204,7 +204,7 @@ def _choose_event(trees: Trees, g: int, node: int) -> int:
     return best
 
 
-@kernel
+@lean_kernel
 def _choose_by_improved_policy(trees: Trees, rule: Rule, g: int, node: int) -> int:
     first = trees.first_edge[g, node]
     last = first + trees.num_edges[g, node]
@@ -241,7 +241,7 @@ def _choose_by_improved_policy(trees: Trees, rule: Rule, g: int, node: int) -> i
     return best
 
 
-@kernel
+@lean_kernel
 def _choose_by_puct(trees: Trees, rule: Rule, g: int, node: int) -> int:
     first = trees.first_edge[g, node]
     last = first + trees.num_edges[g, node]

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.base import NO_ACTION
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.rng import random_word
-from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
+from chess_snn.search.trees import NO_NODE, Trees, copy_row, is_chance_node
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
 _WON: Final = np.float32(1)
@@ -25,7 +25,7 @@ _LEAST_SPREAD: Final = np.float32(0.01)
 does not decide where all actions are worth the same."""
 
 
-@kernel
+@lean_kernel
 def plant(
     trees: Trees, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
     logits: Float32Array, values_stm: Float32Array,
@@ -34,7 +34,7 @@ def plant(
     for g in range(len(states)):
         trees.nodes_used[g] = 1
         trees.edges_used[g] = 0
-        trees.state[g, 0] = states[g]
+        copy_row(states[g], trees.state[g, 0])
         trees.reward[g, 0] = 0.0
         trees.value[g, 0] = values_stm[g]
         if trees.is_chance.shape[1] > 0:
@@ -46,7 +46,7 @@ def plant(
         _write_priors(trees, g, 0, logits[g])
 
 
-@kernel
+@lean_kernel
 def favour(trees: Trees, wins: Int16Array) -> None:
     """Give the actions ``wins`` int16[G] of the roots all but all of the prior."""
     for g in range(len(wins)):
@@ -59,7 +59,7 @@ def favour(trees: Trees, wins: Int16Array) -> None:
                     trees.prior[g, edge] *= _OTHERWISE
 
 
-@kernel
+@lean_kernel
 def narrow(wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array) -> None:
     """Leave of the first G lists the actions ``wins`` int16[G] alone, where there are any."""
     for g in range(len(wins)):
@@ -68,7 +68,7 @@ def narrow(wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array) -
             num_legal[g] = 1
 
 
-@kernel
+@lean_kernel
 def grow(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
     legal_actions: Int16Array, num_legal: Int32Array, events: Float32Array, rewards: Float32Array,
@@ -97,7 +97,7 @@ def grow(
     for g in range(len(wins)):
         leaf = leaves[g]
         if is_new[g]:
-            trees.state[g, leaf] = states[g]
+            copy_row(states[g], trees.state[g, leaf])
             trees.reward[g, leaf] = rewards[g]
             trees.value[g, leaf] = 0.0
             if trees.is_chance.shape[1] > 0:
@@ -117,7 +117,7 @@ def grow(
             _rescale(trees, g)
 
 
-@kernel
+@lean_kernel
 def _add_edges(trees: Trees, g: int, node: int, legal: Int16Array, num_legal: int) -> None:
     first = trees.edges_used[g]
     trees.first_edge[g, node] = first
@@ -128,7 +128,7 @@ def _add_edges(trees: Trees, g: int, node: int, legal: Int16Array, num_legal: in
         trees.child[g, first + j] = NO_NODE
 
 
-@kernel
+@lean_kernel
 def _write_priors(trees: Trees, g: int, node: int, logits: Float32Array) -> None:
     """Softmax of the legal logits."""
     first, count = trees.first_edge[g, node], trees.num_edges[g, node]
@@ -144,7 +144,7 @@ def _write_priors(trees: Trees, g: int, node: int, logits: Float32Array) -> None
         trees.prior[g, first + j] /= total
 
 
-@kernel
+@lean_kernel
 def _write_events(
     trees: Trees, g: int, node: int, events: Int16Array, probabilities: Float32Array
 ) -> None:
@@ -164,7 +164,7 @@ def _write_events(
         trees.prior[g, first + j] = probabilities[listed]
 
 
-@kernel
+@lean_kernel
 def _back_up(trees: Trees, g: int, leaf: int, factor: float) -> None:
     """Add the leaf's value to every edge above it; ``factor`` is that of a value after a ply."""
     node = leaf
@@ -183,7 +183,7 @@ def _back_up(trees: Trees, g: int, leaf: int, factor: float) -> None:
         node = parent
 
 
-@kernel
+@lean_kernel
 def _rescale(trees: Trees, g: int) -> None:
     """The scale in which the values seen lie at most 1 apart."""
     lowest, highest = trees.value_bounds[g, 0], trees.value_bounds[g, 1]
@@ -192,7 +192,7 @@ def _rescale(trees: Trees, g: int) -> None:
     trees.value_scale[g] = np.float32(1) / spread if spread > 0 else np.float32(1)
 
 
-@kernel
+@lean_kernel
 def reroot(trees: Trees, root_edge: int, numbers: Int32Array, shifts: Int32Array) -> None:
     """Make the child of ``root_edge`` the root of the one tree; what is not below it is forgotten.
 
@@ -225,7 +225,7 @@ def reroot(trees: Trees, root_edge: int, numbers: Int32Array, shifts: Int32Array
             trees.parent[0, number] = parent
             trees.parent_edge[0, number] = parent_edge
             trees.child[0, parent_edge] = number
-        trees.state[0, number] = trees.state[0, node]
+        copy_row(trees.state[0, node], trees.state[0, number])
         trees.value[0, number] = trees.value[0, node]
         trees.reward[0, number] = trees.reward[0, node]
         trees.visits[0, number] = trees.visits[0, node]

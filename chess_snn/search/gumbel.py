@@ -10,14 +10,15 @@ Sequential halving (Karnin, Koren & Somekh 2013, algorithm 1, as Danihelka et al
 use it) is a table: which visit count the next simulation goes to. All considered actions get equal
 visits, then the better half of them, and so on down to two.
 
-Dimensions: G games, E edges a game, M columns for legal actions.
+Dimensions: G games, C considered actions at most, M columns for legal actions.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.search.descent import (
     LEAST_PRIOR,
@@ -31,40 +32,57 @@ from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 
+class Candidates(NamedTuple):
+    """The considered actions of each root, C at most, best score first.
+
+    Each of the first simulations visits the next of them: the child of candidate k is node k + 1.
+    """
+
+    edges: Int32Array
+    """int32[G, C]."""
+    scores: Float32Array
+    """float32[G, C]: log prior, plus temperature times Gumbel noise."""
+
+
 class GumbelRoot:
     """The root of every tree of a batch, for one search."""
 
     def __init__(
-        self, rule: Rule, considered_actions: int, simulations: int, num_games: int, max_legal: int
+        self, rule: Rule, considered_actions: int, simulations: int, num_games: int
     ) -> None:
         self._rule = rule
         self._plan = halving_table(considered_actions, simulations)
-        self._scores = np.empty((num_games, max_legal), np.float32)
+        self._candidates = Candidates(
+            np.empty((num_games, considered_actions), np.int32),
+            np.empty((num_games, considered_actions), np.float32),
+        )
 
     def begin(
         self, trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
     ) -> None:
         """Draw the noise of this search: Gumbel times the temperature, added to the logits."""
-        draw_scores(trees, keys, plies, temperatures, self._scores)
+        draw_candidates(trees, keys, plies, temperatures, self._candidates)
 
     def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
         """The root edge of each game, int32[G], for ``simulation`` counted from 0."""
-        choose_root_edges(trees, self._rule, self._scores, self._plan, simulation, edges)
+        choose_root_edges(trees, self._rule, self._candidates, self._plan, simulation, edges)
 
     def finish(
         self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array
     ) -> None:
         """Write actions int16[G], root values float32[G] and policy targets float32[G, M]."""
-        conclude(trees, self._rule, self._scores, actions, values_stm, targets)
+        conclude(trees, self._rule, self._candidates, actions, values_stm, targets)
 
 
-@kernel
-def draw_scores(
+@lean_kernel
+def draw_candidates(
     trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array,
-    scores: Float32Array,
+    candidates: Candidates,
 ) -> None:
-    """Fill ``scores`` float32[G, M]: log prior of each root edge, plus temperature times Gumbel."""
+    """Fill ``candidates``; of equal scores the earlier edge comes first."""
+    most = candidates.edges.shape[1]
     for g in range(len(keys)):
+        edges, scores = candidates.edges[g], candidates.scores[g]
         stream = random_word(keys[g], np.uint64(plies[g]))
         first = trees.first_edge[g, 0]
         for j in range(trees.num_edges[g, 0]):
@@ -72,32 +90,46 @@ def draw_scores(
             if temperatures[g] > 0:
                 noise = -np.log(-np.log(random_unit(stream, np.uint64(j))))
                 score += np.float32(temperatures[g] * noise)
-            scores[g, j] = score
+            place = min(j, most)
+            while place > 0 and scores[place - 1] < score:
+                place -= 1
+            for k in range(min(j, most - 1), place, -1):
+                edges[k], scores[k] = edges[k - 1], scores[k - 1]
+            if place < most:
+                edges[place], scores[place] = first + j, score
 
 
-@kernel
+@lean_kernel
 def choose_root_edges(
-    trees: Trees, rule: Rule, scores: Float32Array, plan: Int32Array, simulation: int,
+    trees: Trees, rule: Rule, candidates: Candidates, plan: Int32Array, simulation: int,
     edges: Int32Array,
 ) -> None:
-    """Of the edges with the planned number of visits, the one with the best score and value."""
-    most_considered = len(plan) - 1
+    """Of the candidates with the planned number of visits, the one with the best score and value.
+
+    Without visits that is the next one: all values are the same then, and decide nothing.
+    """
     for g in range(len(edges)):
-        count = trees.num_edges[g, 0]
-        wanted = plan[min(count, most_considered), simulation]
-        edges[g] = _best_edge_with(trees, rule, scores, g, wanted)
+        num_candidates = min(trees.num_edges[g, 0], candidates.edges.shape[1])
+        wanted = plan[num_candidates, simulation]
+        if wanted == 0:
+            edges[g] = candidates.edges[g, simulation]
+        else:
+            edges[g] = _best_edge_with(trees, rule, candidates, g, num_candidates, wanted)
 
 
-@kernel
+@lean_kernel
 def conclude(
-    trees: Trees, rule: Rule, scores: Float32Array, actions: Int16Array,
+    trees: Trees, rule: Rule, candidates: Candidates, actions: Int16Array,
     values_stm: Float32Array, targets: Float32Array,
 ) -> None:
     """Action: the best of the most visited. Target: the improved policy. Value: its mean."""
     for g in range(len(actions)):
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
-        most = _most_visits(trees, g)
-        actions[g] = trees.action[g, _best_edge_with(trees, rule, scores, g, most)]
+        # A search that was stopped may not have come to all candidates.
+        num_visited = min(count, candidates.edges.shape[1], trees.nodes_used[g] - 1)
+        most = _most_visits(trees, g, num_visited)
+        edge = _best_edge_with(trees, rule, candidates, g, num_visited, most)
+        actions[g] = trees.action[g, edge]
         values = complete_values(trees, rule, g, 0)
         total, value = np.float32(0), np.float32(0)
         for j in range(count):
@@ -116,37 +148,28 @@ def conclude(
         values_stm[g] = value / total
 
 
-@kernel
-def _most_visits(trees: Trees, g: int) -> int:
-    """Of the most visited root edge."""
-    first, most = trees.first_edge[g, 0], 0
-    for edge in range(first, first + trees.num_edges[g, 0]):
-        child = trees.child[g, edge]
-        if child != NO_NODE:
-            most = max(most, trees.visits[g, child])
+@lean_kernel
+def _most_visits(trees: Trees, g: int, num_visited: int) -> int:
+    """Of the most visited of the first ``num_visited`` candidates."""
+    most = 0
+    for node in range(1, num_visited + 1):
+        most = max(most, trees.visits[g, node])
     return most
 
 
-@kernel
-def _best_edge_with(trees: Trees, rule: Rule, scores: Float32Array, g: int, wanted: int) -> int:
-    """The root edge with ``wanted`` visits whose score plus scaled value is largest."""
-    first = trees.first_edge[g, 0]
-    factor = np.float32(0)
-    if wanted > 0:
-        factor = q_factor(rule, _most_visits(trees, g), trees.value_scale[g])
+@lean_kernel
+def _best_edge_with(
+    trees: Trees, rule: Rule, candidates: Candidates, g: int, num_visited: int, wanted: int
+) -> int:
+    """Of the first candidates the one with ``wanted`` visits whose score plus value is largest."""
+    factor = q_factor(rule, _most_visits(trees, g, num_visited), trees.value_scale[g])
     best, best_score = -1, np.float32(-np.inf)
-    for j in range(trees.num_edges[g, 0]):
-        child, score = trees.child[g, first + j], scores[g, j]
-        if child == NO_NODE:
-            # Without visits all edges share one value, which decides nothing.
-            if wanted > 0:
-                continue
-        elif trees.visits[g, child] != wanted:
-            continue
-        else:
-            score += factor * trees.value_sum[g, child] / np.float32(wanted)
-        if best < 0 or score > best_score:
-            best, best_score = first + j, score
+    for k in range(num_visited):
+        if trees.visits[g, k + 1] == wanted:
+            edge, score = candidates.edges[g, k], candidates.scores[g, k]
+            score += factor * trees.value_sum[g, k + 1] / np.float32(wanted)
+            if best < 0 or score > best_score or (score == best_score and edge < best):
+                best, best_score = edge, score
     return best
 
 

@@ -7,7 +7,7 @@ Dimensions: G games, M columns for legal actions.
 
 import numpy as np
 
-from chess_snn.jit import kernel
+from chess_snn.jit import kernel, lean_kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.search.descent import RULE_CHOOSES
 from chess_snn.search.trees import Trees, edge_value_sum, edge_visits
@@ -70,7 +70,7 @@ def mix_noise(
             trees.prior[g, first + j] = np.float32(kept + share * noise[j] / total)
 
 
-@kernel
+@lean_kernel
 def conclude(
     trees: Trees, streams: UInt64Array, temperatures: Float32Array, actions: Int16Array,
     values_stm: Float32Array, targets: Float32Array,
@@ -90,7 +90,7 @@ def conclude(
         actions[g] = trees.action[g, _draw_edge(trees, g, draws, temperatures[g])]
 
 
-@kernel
+@lean_kernel
 def _draw_edge(trees: Trees, g: int, draws: np.uint64, temperature: float) -> int:
     """From visits to the power of 1 / temperature, by the Gumbel-max trick; ties by the prior."""
     first = trees.first_edge[g, 0]
@@ -108,7 +108,7 @@ def _draw_edge(trees: Trees, g: int, draws: np.uint64, temperature: float) -> in
     return best
 
 
-@kernel
+@lean_kernel
 def draw_gamma(key: np.uint64, alpha: float) -> float:
     """A draw from Gamma(alpha, 1) by Marsaglia & Tsang 2000, with their boost for alpha below 1."""
     counter = np.uint64(0)

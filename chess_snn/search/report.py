@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.search.trees import NO_NODE, Trees, is_chance_node, visits_and_sums
 from chess_snn.types import Float32Array, Int16Array, Int32Array
 
@@ -78,7 +78,7 @@ def _principal_variation(trees: Trees, g: int, action: int) -> tuple[int, ...]:
     return tuple(line)
 
 
-@kernel
+@lean_kernel
 def prove(
     trees: Trees, proofs: Int32Array, heights: Int32Array, refuted: Int32Array, slowest: Int32Array
 ) -> None:

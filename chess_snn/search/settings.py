@@ -120,7 +120,7 @@ def make_tree_search(
         root = PuctRoot(settings.noise_alpha, settings.noise_share)
     else:
         considered = min(settings.num_considered(simulations), game.spec.max_legal)
-        root = GumbelRoot(rule, considered, simulations, num_games, game.spec.max_legal)
+        root = GumbelRoot(rule, considered, simulations, num_games)
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import SearchResult
 from chess_snn.search.descent import Rule, descend
@@ -144,7 +144,7 @@ class TreeSearch:
         )
 
 
-@kernel
+@lean_kernel
 def _copy_root_priors(trees: Trees, priors: Float32Array) -> None:
     """``priors`` float32[G, M]: the network's policy at each root, before any noise."""
     for g in range(len(priors)):
@@ -153,7 +153,7 @@ def _copy_root_priors(trees: Trees, priors: Float32Array) -> None:
             priors[g, j] = trees.prior[g, first + j]
 
 
-@kernel
+@lean_kernel
 def _compare(
     priors: Float32Array, num_legal: Int32Array, targets: Float32Array, entropies: Float32Array,
     surprises: Float32Array,

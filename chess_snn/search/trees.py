@@ -19,7 +19,7 @@ import numpy as np
 
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec, ValueKind
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
 
 NO_NODE: Final = -1
@@ -77,13 +77,20 @@ class Trees(NamedTuple):
     the distance of the bounds (see :mod:`chess_snn.search.growth`); exactly 1 in a game of wins."""
 
 
-@kernel
+@lean_kernel
 def is_chance_node(is_chance: UInt8Array, g: int, node: int) -> bool:
     """Whether nature moves at the node; of ``Trees.is_chance``."""
     return bool(is_chance.shape[1] > 0 and is_chance[g, node] > 0)
 
 
-@kernel
+@lean_kernel
+def copy_row(source: UInt64Array, target: UInt64Array) -> None:
+    """Copy one row of words to another."""
+    for word in range(len(target)):
+        target[word] = source[word]
+
+
+@lean_kernel
 def edge_visits(trees: Trees, g: int, edge: int) -> int:
     """Visits of an edge."""
     child = trees.child[g, edge]
@@ -91,7 +98,7 @@ def edge_visits(trees: Trees, g: int, edge: int) -> int:
     return visits
 
 
-@kernel
+@lean_kernel
 def edge_value_sum(trees: Trees, g: int, edge: int) -> np.float32:
     """Sum of the values of an edge's visits, 0 without any."""
     child = trees.child[g, edge]

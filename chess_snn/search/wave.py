@@ -12,7 +12,7 @@ state row.
 import numpy as np
 
 from chess_snn.games.base import NO_ACTION, Game, GameBatch, ValueKind
-from chess_snn.jit import kernel
+from chess_snn.jit import lean_kernel
 from chess_snn.nets.evaluator import Evaluation, Evaluator
 from chess_snn.search.descent import Rule, descend
 from chess_snn.search.growth import grow, narrow
@@ -95,7 +95,7 @@ class Wave:
         return self._evaluator.evaluate(self._game.planes(states), legal_actions, num_legal)
 
 
-@kernel
+@lean_kernel
 def gather(
     trees: Trees, rule: Rule, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
@@ -129,7 +129,7 @@ def gather(
     return wanted
 
 
-@kernel
+@lean_kernel
 def settle(
     trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
     legal_actions: Int16Array, num_legal: Int32Array, events: Float32Array, rewards: Float32Array,
@@ -152,7 +152,7 @@ def settle(
         )
 
 
-@kernel
+@lean_kernel
 def _add_losses(trees: Trees, leaf: int, count: int) -> None:
     node = leaf
     while node > 0:

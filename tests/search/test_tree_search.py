@@ -12,7 +12,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.search import PolicySearch, SearchSettings, make_search, make_tree_search
 from chess_snn.search.descent import RULE_CHOOSES, descend
-from chess_snn.search.gumbel import conclude
+from chess_snn.search.gumbel import Candidates, conclude
 from chess_snn.search.puct import draw_gamma
 from chess_snn.search.trees import NO_NODE, allocate_trees
 
@@ -93,10 +93,14 @@ def searched_root(value, edges):
     trees.visits[0, children], trees.value_sum[0, children] = visits, np.multiply(visits, q)
     trees.parent[0, children], trees.parent_edge[0, children] = 0, np.arange(len(edges))
     trees.num_edges[0, children] = 0
-    trees.nodes_used[0], trees.edges_used[0] = 1 + len(edges), len(edges)
+    trees.nodes_used[0], trees.edges_used[0] = 1 + np.count_nonzero(visits), len(edges)
     node = Node(None, value=value, prior=list(priors), visits=list(visits))
     node.sums = [n * mean for n, mean in zip(visits, q, strict=True)]
     return trees, node
+
+
+def equal_candidates(count):
+    return Candidates(np.arange(count, dtype=np.int32)[None], np.zeros((1, count), np.float32))
 
 
 EXTREME_ROOTS = {
@@ -122,8 +126,7 @@ def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, cha
     count = len(node.prior)
     action, value = np.empty(1, np.int16), np.empty(1, np.float32)
     target = np.empty((1, GAME.spec.max_legal), np.float32)
-    scores = np.zeros((1, count), np.float32)
-    conclude(trees, search._rule, scores, action, value, target)
+    conclude(trees, search._rule, equal_candidates(count), action, value, target)
     np.testing.assert_allclose(target[0, :count], reference.improved_policy(node), atol=1e-4)
     assert value[0] == pytest.approx(reference.improved_value(node), abs=1e-4)
 
@@ -141,9 +144,7 @@ def test_the_better_of_two_good_actions_takes_the_improved_policy():
     trees, _ = searched_root(*EXTREME_ROOTS["two_good_ones"])
     search = tree_search(GUMBEL, 1, 1)
     value, target = np.empty(1, np.float32), np.empty((1, GAME.spec.max_legal), np.float32)
-    conclude(
-        trees, search._rule, np.zeros((1, 3), np.float32), np.empty(1, np.int16), value, target
-    )
+    conclude(trees, search._rule, equal_candidates(3), np.empty(1, np.int16), value, target)
     np.testing.assert_allclose(target[0, :3], [0, 0, 1], atol=1e-6)
     assert value[0] == pytest.approx(0.95)
 
@@ -262,6 +263,7 @@ def test_a_stopped_search_is_a_search_of_fewer_simulations(simulations):
 def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(simulations):
     batch = chess_positions(6)
     search = tree_search(GUMBEL, 40, len(batch))
+    run(search, batch)  # whose nodes stay in memory
     answers = iter([False] * (simulations - 1) + [True])
     result = search.run(
         batch, keys(6), np.full(6, 7, np.int32), np.zeros(6, np.float32), lambda: next(answers)
