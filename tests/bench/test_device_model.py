@@ -121,7 +121,7 @@ def test_a_simulated_device_serves_one_batch_at_a_time_without_a_core():
     assert time.perf_counter() - begun >= 4 * 0.05
     assert served.network_seconds == pytest.approx(4 * 0.05)
     assert served.num_evaluations == 20
-    assert served.seconds >= 4 * 0.05
+    assert served.seconds >= 4 * 0.05 - 1e-6
     assert served.busy_share > 0.5
     assert sum(spent) < 0.05  # of the 0.2 s of waiting
     served.forget()
