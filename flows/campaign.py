@@ -293,7 +293,8 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     backup = open_backup(folder, board.message)
     if backup is not None:
         sent = backup.send_missing()
-        board.message(
-            f"sent {sent.num_folders} folders and {sent.num_records} records to "
-            f"{folder.config.storage.object_store}"
-        )
+        if sent.num_folders or sent.num_records:
+            board.message(
+                f"sent {sent.num_folders} folders and {sent.num_records} records to "
+                f"{folder.config.storage.object_store}"
+            )
