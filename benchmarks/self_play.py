@@ -19,9 +19,12 @@ from chess_snn.nets import Evaluator, build_network, make_evaluator, net_config
 from chess_snn.search import PolicySearch, SearchSettings, make_search
 from chess_snn.self_play import SelfPlaySettings, SelfPlayStatistics, play_games
 
-_BARS = {"tiny": 40.0, "small": 10.0}
-"""Least ratio of positions/s to the loop with a batch of one."""
+_BARS = {
+    ("tiny", "lif"): 40.0, ("small", "lif"): 10.0, ("tiny", "ilif"): 80.0, ("small", "ilif"): 30.0,
+}
+"""Least ratio of positions/s to the loop with a batch of one, by size and neurons."""
 
+_MORE: Final[dict[str, dict[str, int]]] = {"lif": {}, "ilif": {"ticks": 1}}
 _LEAST_NETWORK_SHARE = 0.8
 _MAX_PLIES = 120
 _PRECISION: Final = "int8"
@@ -37,24 +40,26 @@ _HOST_PLIES = {0: 100, 16: 8, 32: 4, 64: 2}
 def run(report: Report, quick: Quick = False) -> None:
     """Self-play of `tiny` and `small` in int8, beside one game at a time with a batch of one.
 
-    Takes about 2 minutes on two cores.
+    Both with leaky neurons (lif) and with integer ones (ilif). Takes 2 minutes on two cores.
     """
     peer_pace = Pace(rounds=1, turn_s=1.0 if quick else _PEER_SECONDS)
     num_threads = num_cores()
-    for size, bar in _BARS.items():
-        network = build_network(get_game("chess").spec, net_config(size), seed=0)
+    for (size, activation), bar in _BARS.items():
+        name = f"{size}, {activation}"
+        config = net_config(size, activation=activation, **_MORE[activation])
+        network = build_network(get_game("chess").spec, config, seed=0)
         with make_evaluator(
             network, precision=_PRECISION, num_threads=num_threads
         ) as evaluator:
             peer = rate(_one_game(evaluator), peer_pace)
             ours = _play(evaluator, _GAMES[size], 4 if quick else _MAX_PLIES)
         per_s = ours.positions / ours.seconds
-        report.add(f"{size}: one game, batch of one", peer, "positions/s")
-        report.add(f"{size}: self-play", per_s, "positions/s")
-        report.add(f"{size}: self-play", ours.games / ours.seconds, "games/s")
-        report.add(f"{size}: ratio", per_s / peer, "times", at_least=bar)
+        report.add(f"{name}: one game, batch of one", peer, "positions/s")
+        report.add(f"{name}: self-play", per_s, "positions/s")
+        report.add(f"{name}: self-play", ours.games / ours.seconds, "games/s")
+        report.add(f"{name}: ratio", per_s / peer, "times", at_least=bar)
         least = _LEAST_NETWORK_SHARE if size == "small" else None
-        report.add(f"{size}: time in the network", ours.network_share, "share", at_least=least)
+        report.add(f"{name}: time in the network", ours.network_share, "share", at_least=least)
     for simulations, plies in _HOST_PLIES.items():
         cost = host_us(simulations, 2 if quick else plies)
         report.add(f"host alone, {simulations} simulations, one core", cost, "us/evaluation")
