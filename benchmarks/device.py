@@ -31,10 +31,10 @@ from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import Evaluator, NetConfig, net_config
 from chess_snn.nets.config import SIZES
+from chess_snn.nets.cuda_evaluator import NUM_LANES
 from chess_snn.search import Search, SearchSettings, make_search
 from chess_snn.self_play import play_games
 
-NUM_LANES: Final = 3
 LEAST_BUSY: Final = 0.9
 """Share of the time in which the device of the target should work."""
 _TARGET: Final = ("small", 32, 4, 16)

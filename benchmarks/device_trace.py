@@ -10,8 +10,10 @@ from typing import Final
 from benchmarks.report import Report
 
 NEURON_KERNELS: Final = frozenset(
-    {"fire", "add_and_fire", "mean_rate", "fire_and_keep_charge", "backward"}
+    {"fire", "add_and_fire", "mean_rate", "fire_and_keep_charge", "backward",
+     "normalise_and_fire", "sum_gradients", "differentiate"}
 )
+"""That neurons have to themselves, or share with a normalisation."""
 _DEVICE_WORK: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 """Categories of a torch trace that are work of a GPU."""
 

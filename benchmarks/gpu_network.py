@@ -1,6 +1,5 @@
 """Inference on a GPU: the captured network, through its evaluator, fused, and beside others."""
 
-import inspect
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,13 +20,12 @@ from benchmarks.random_data import random_positions
 from benchmarks.spiking_peers import infer, installed_peers, notes_on_missing_peers
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Precision, build_network, freeze, make_evaluator, net_config
+from chess_snn.nets.cuda_evaluator import NUM_LANES
 from chess_snn.nets.operations import POLICY_READOUT, count_operations
 from chess_snn.nets.static_batch import StaticBatch
 
 TARGETS: Final = {"small": 800_000.0, "base": 200_000.0}
 """Least evaluations/s at the largest batch."""
-LANES: Final = 4
-"""An evaluator gives its lanes in turns, and has at most so many."""
 _COLUMNS: Final = 64
 _PEER_PRECISIONS: Final[tuple[Precision, ...]] = ("bf16", "fp32")
 _FUSED_PRECISIONS: Final[tuple[Precision, ...]] = ("bf16", "int8")
@@ -113,7 +111,7 @@ def _through_the_evaluator(bench: GpuBench, size: str) -> None:
     network = build_network(_GAME.spec, net_config(size), seed=0)
     calls = 2 if bench.quick else 40
     with make_evaluator(network, device=bench.device) as evaluator:
-        for _ in range(LANES):  # each captures its own graph
+        for _ in range(NUM_LANES):  # each captures its own graph
             positions.ask(evaluator)
 
         def ask_often() -> None:
@@ -156,8 +154,8 @@ def peers(bench: GpuBench) -> None:
 
 def fused(bench: GpuBench) -> None:
     """Add networks whose convolutions fire in the same kernel, over those where two kernels do."""
-    if "layers" not in inspect.signature(freeze).parameters or not bench.on_gpu:
-        bench.report.note("fused: no kernel that convolves and fires, or no GPU for it")
+    if not bench.on_gpu:
+        bench.report.note("fused: no GPU for kernels that convolve and fire")
         return
     for size in ["tiny"] if bench.quick else ["tiny", "small", "base", "large"]:
         config, rows = net_config(size), 64 if bench.quick else 4096

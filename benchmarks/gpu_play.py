@@ -7,20 +7,18 @@ from benchmarks.device import LEAST_BUSY, host_seconds, record_stages, search_fo
 from benchmarks.device_model import evaluations_per_s, position_time, training_s
 from benchmarks.device_trace import add_kernels, busy_share
 from benchmarks.gpu_bench import GpuBench
-from benchmarks.gpu_network import LANES
-from benchmarks.random_data import Positions, random_window
+from benchmarks.random_data import random_positions, random_window
 from benchmarks.self_play import all_at_once
 from benchmarks.train import samples_per_s
 from chess_snn.cores import num_cores
 from chess_snn.data import ReplayWindow
 from chess_snn.games import get_game
 from chess_snn.nets import Evaluator, NetConfig, build_network, make_evaluator, net_config
-from chess_snn.nets.evaluator import Evaluation
-from chess_snn.nets.static_batch import column_bucket, row_bucket
+from chess_snn.nets.cuda_evaluator import NUM_LANES
+from chess_snn.nets.static_batch import ROW_SIZES
 from chess_snn.self_play import play_games
 from chess_snn.training import TrainingSettings
 from chess_snn.training.settings import Precision
-from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 PLIES_A_GAME: Final = 195
 """Games/s are stated for games of this length."""
@@ -95,13 +93,10 @@ def _play(
     device_s = position_time(bench.model, net_config(size)).total
     expected = evaluations_per_s(host_s, device_s, groups, num_cores())
 
-    sizes = _SizesMet(evaluator)
-    searches = [search_for(sizes, simulations, each) for _ in range(groups)]
+    searches = [search_for(evaluator, simulations, each) for _ in range(groups)]
     play = partial(play_games, _GAME, searches, num_games=num_games, seed=1)
-    # The same games twice: the sizes of batches that the second run meets are captured in the
-    # first, and then by the lanes that happened not to meet them.
+    _warm_all_lanes(evaluator, each)
     play(settings=all_at_once(plies, num_games))
-    sizes.warm_all_lanes()
     name = f"{name}, {groups} groups"
     _, played = play(settings=all_at_once(plies, num_games))
     per_s, expected_per_s = played.positions / played.seconds, expected / (1 + simulations)
@@ -119,32 +114,11 @@ def _play(
                   at_least=LEAST_BUSY if is_target else None, predicted=expected * device_s)
 
 
-class _SizesMet:
-    """An evaluator that keeps one batch of each size for which another captures graphs."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
-        self._batches: dict[tuple[int, int], Positions] = {}
-
-    @property
-    def network_seconds(self) -> float:
-        return self._evaluator.network_seconds
-
-    @property
-    def reduced_rows(self) -> int | None:
-        return self._evaluator.reduced_rows
-
-    def evaluate(
-        self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
-    ) -> Evaluation:
-        columns = column_bucket(int(num_legal.max(initial=0)), _GAME.spec.max_legal)
-        size = row_bucket(len(planes)), columns
-        if size not in self._batches:
-            self._batches[size] = Positions(planes.copy(), legal_actions.copy(), num_legal.copy())
-        return self._evaluator.evaluate(planes, legal_actions, num_legal)
-
-    def warm_all_lanes(self) -> None:
-        """Ask each size again, once of each lane."""
-        for batch in self._batches.values():
-            for _ in range(LANES):
-                batch.ask(self._evaluator)
+def _warm_all_lanes(evaluator: Evaluator, num_rows: int) -> None:
+    """Let each lane capture every size of batches of at most ``num_rows`` positions."""
+    for size in ROW_SIZES:
+        positions = random_positions(size)
+        for _ in range(NUM_LANES):
+            positions.ask(evaluator)
+        if size >= num_rows:
+            return

@@ -63,7 +63,7 @@ def fetch_model(address: str) -> Path:
 def registered_versions(game: str, name: str | None) -> list[str]:
     """Addresses of the registered model ``name``, or else of that of all campaigns of ``game``.
 
-    None without a store; see :func:`tasks.tracking.registry.list_versions`.
+    Without a store there are none; see :func:`tasks.tracking.registry.list_versions`.
     """
     tracking = _load("tasks.tracking", "orchestration")
     store = tracking.existing_store()

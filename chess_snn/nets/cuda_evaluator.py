@@ -27,7 +27,7 @@ from chess_snn.nets.static_batch import ROW_SIZES, StaticBatch, column_bucket, r
 from chess_snn.nets.values import num_wdl
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
-_NUM_LANES: Final = 3
+NUM_LANES: Final = 3
 """One in the network, one on its way, one whose answer is being read."""
 _unused_streams: Final = defaultdict[torch.device, list[torch.cuda.Stream]](list)
 """Streams of lanes that are gone. torch has 32 for a device and then gives out the first one again,
@@ -53,7 +53,7 @@ class CudaEvaluator:
         self._limit = RowLimit(ROW_SIZES[-1])
         self._lanes: queue.SimpleQueue[_Lane | None] = queue.SimpleQueue()
         """Those that no call uses; None is the last one of an evaluator that is closed."""
-        for lane in lanes or [_Lane(network, captured) for _ in range(_NUM_LANES)]:
+        for lane in lanes or [_Lane(network, captured) for _ in range(NUM_LANES)]:
             self._lanes.put(lane)
 
     def renewed(self, network: InferenceNetwork) -> "CudaEvaluator":
@@ -118,7 +118,7 @@ class CudaEvaluator:
     def _take_lanes(self) -> "list[_Lane]":
         """All lanes, once no call uses them; a closed evaluator has none."""
         lanes: list[_Lane] = []
-        while len(lanes) < _NUM_LANES and (lane := self._lanes.get()) is not None:
+        while len(lanes) < NUM_LANES and (lane := self._lanes.get()) is not None:
             lanes.append(lane)
         self._lanes.put(None)
         return lanes

@@ -24,7 +24,7 @@ from triton.runtime import interpreter
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GUARD = 1024
-"""Numbers before and behind a tensor, which nobody may read or write."""
+"""Numbers before and behind a tensor, which no kernel may read or write."""
 POISON = {torch.uint8: 113, torch.bfloat16: torch.nan, torch.float32: torch.nan}
 
 

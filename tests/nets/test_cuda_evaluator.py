@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.cuda_evaluator import _NUM_LANES
+from chess_snn.nets.cuda_evaluator import NUM_LANES
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.layers import INPUTS_MULTIPLE
 from chess_snn.nets.static_batch import StaticBatch
@@ -44,12 +44,12 @@ def assert_same(ours, expected):
 
 def evaluate_on_each_lane(evaluator, positions):
     """The lanes take turns."""
-    return [evaluate(evaluator, positions) for _ in range(_NUM_LANES)]
+    return [evaluate(evaluator, positions) for _ in range(NUM_LANES)]
 
 
 def batches_of(evaluator):
     """Those of all lanes, in any order."""
-    lanes = [evaluator._lanes.get() for _ in range(_NUM_LANES)]
+    lanes = [evaluator._lanes.get() for _ in range(NUM_LANES)]
     for lane in lanes:
         evaluator._lanes.put(lane)
     return {batch for lane in lanes for batch in lane._batches.values()}
@@ -74,7 +74,7 @@ def test_new_weights_answer_as_a_fresh_evaluator_to_the_bit(spec, positions, cas
     for answer in evaluate_on_each_lane(second, positions):
         assert_same(answer, fresh)
     assert second.network is first.network, "the weights stay where the graphs read them"
-    assert len(batches) == _NUM_LANES
+    assert len(batches) == NUM_LANES
     assert batches_of(second) == batches, "graphs that are captured go on"
     assert_same(
         evaluate(second.renewed(frozen(spec, 0, config, precision)), positions), before
@@ -260,4 +260,4 @@ def test_streams_of_evaluators_that_are_gone_are_used_again(spec):
         evaluator = CudaEvaluator(frozen(spec, seed, device="cuda"))
         streams |= {lane._stream.cuda_stream for lane in evaluator._take_lanes()}
         del evaluator
-    assert len(streams) <= 2 * _NUM_LANES
+    assert len(streams) <= 2 * NUM_LANES
