@@ -37,7 +37,7 @@ from chess_snn.self_play import play_games
 
 LEAST_BUSY: Final = 0.9
 """Share of the time in which the device of the target should work."""
-_TARGET: Final = ("small", 32, 4, 16)
+TARGET: Final = ("small", 32, 4, 16)
 """Size, simulations, groups and cores of the target."""
 _GAME: Final = get_game("chess")
 _RECORDED_GROUPS: Final = 2
@@ -132,16 +132,16 @@ class _Table:
                 [stages[number % len(stages)] for number in range(groups)],
                 num_cores, NUM_LANES, self._batch_s,
             )
-            is_target = (size, simulations, groups, num_cores) == _TARGET and not self.quick
+            predicted = evaluations_per_s(host_s, self._position_s, groups, num_cores)
+            is_target = (size, simulations, groups, num_cores) == TARGET and not self.quick
             self.report.add(
                 f"{row}: busy, modelled", queue.busy_share, "share",
                 at_least=LEAST_BUSY if is_target else None,
-                predicted=self._position_s
-                * evaluations_per_s(host_s, self._position_s, groups, num_cores),
+                predicted=self._position_s * predicted,
             )
             self.report.add(
                 f"{row}: modelled", queue.num_evaluations / queue.seconds, "evaluations/s",
-                predicted=evaluations_per_s(host_s, self._position_s, groups, num_cores),
+                predicted=predicted,
             )
             if num_cores <= len(available_cores()):
                 played = self.play(simulations, groups, num_cores)
@@ -187,8 +187,9 @@ def host_seconds(stages: Sequence[Sequence[Stage]]) -> float:
 
 def search_for(evaluator: Evaluator, simulations: int, num_games: int) -> Search:
     """The search of a campaign; without simulations, of the policy alone."""
-    settings = SearchSettings(kind="gumbel" if simulations else "policy")
-    return make_search(_GAME, evaluator, settings, simulations=simulations, num_games=num_games)
+    return make_search(
+        _GAME, evaluator, SearchSettings(), simulations=simulations, num_games=num_games
+    )
 
 
 @contextmanager

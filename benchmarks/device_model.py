@@ -18,6 +18,7 @@ import numpy as np
 
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig
+from chess_snn.nets.layers import MOST_FUSED_TICKS
 from chess_snn.nets.operations import count_operations
 from chess_snn.nets.static_batch import ROW_SIZES, row_bucket
 
@@ -33,8 +34,9 @@ PASS_SHARE: Final = 0.86
 _TRAINING_PASS_SHARE: Final = 0.79
 _TRAINING_CONV_SHARE: Final = 0.9
 """Of the rate in inference: the three convolutions of a training step."""
-_TRAINING_PASSES: Final = 24
-"""Times a training step moves one layer's spikes."""
+_FUSED_PASSES, _TRAINING_PASSES = 16.5, 24
+"""Times a training step moves one layer's spikes, as counted in
+:mod:`chess_snn.nets.norm_neuron_triton`; the first where normalisation and neurons are one pass."""
 _REST_S, _REST_S_A_CHANNEL = 0.06e-6, 0.06e-6 / 64
 """Expanding planes, the stem's padding, the readouts and the value head, a position."""
 _KERNEL_S: Final = 2.5e-6
@@ -109,7 +111,9 @@ def batch_s(device: DeviceModel, config: NetConfig, num_rows: int) -> float:
 def training_s(device: DeviceModel, config: NetConfig) -> float:
     """Device seconds of one sample of a training step in bf16."""
     layer_bytes = 64 * config.channels * config.ticks * _BYTES
-    moved = _TRAINING_PASSES * layer_bytes * (2 * config.blocks + 1)
+    is_fused = config.is_spiking and config.ticks <= MOST_FUSED_TICKS
+    passes = _FUSED_PASSES if is_fused else _TRAINING_PASSES
+    moved = passes * layer_bytes * (2 * config.blocks + 1)
     return (
         3 * _conv_flops(config) / (_TRAINING_CONV_SHARE * conv_flops_per_s(config.channels))
         + moved / (_TRAINING_PASS_SHARE * device.copy_bytes_per_s)

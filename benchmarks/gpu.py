@@ -59,9 +59,9 @@ def run(
     """
     if unknown := [name for name in part or () if name not in PARTS]:
         raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {unknown[0]!r}")
-    if step is not None and (step not in STEPS or part or quick):
-        raise UsageError(f"--step must be one of {', '.join(map(str, STEPS))}, without --part "
-                         "and --quick")
+    if step is not None and (step not in STEPS or part or quick or traces):
+        raise UsageError(f"--step must be one of {', '.join(map(str, STEPS))}, without --part, "
+                         "--quick and --traces")
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:

@@ -22,11 +22,11 @@ from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Precision, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.cuda_evaluator import NUM_LANES
 from chess_snn.nets.operations import POLICY_READOUT, count_operations
-from chess_snn.nets.static_batch import StaticBatch
+from chess_snn.nets.static_batch import COLUMN_SIZES, StaticBatch
 
 TARGETS: Final = {"small": 800_000.0, "base": 200_000.0}
 """Least evaluations/s at the largest batch."""
-_COLUMNS: Final = 64
+_COLUMNS: Final = COLUMN_SIZES[0]
 _PEER_PRECISIONS: Final[tuple[Precision, ...]] = ("bf16", "fp32")
 _FUSED_PRECISIONS: Final[tuple[Precision, ...]] = ("bf16", "int8")
 _GAME: Final = get_game("chess")

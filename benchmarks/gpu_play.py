@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from benchmarks.device import LEAST_BUSY, host_seconds, record_stages, search_for
+from benchmarks.device import LEAST_BUSY, TARGET, host_seconds, record_stages, search_for
 from benchmarks.device_model import evaluations_per_s, position_time, training_s
 from benchmarks.device_trace import add_kernels, busy_share
 from benchmarks.gpu_bench import GpuBench
@@ -24,7 +24,6 @@ PLIES_A_GAME: Final = 195
 """Games/s are stated for games of this length."""
 GROUPS: Final[dict[int, tuple[int, ...]]] = {0: (2, 4), 16: (4,), 32: (2, 3, 4, 6, 8), 64: (4,)}
 """Groups of games, by simulations."""
-TARGET_GROUPS: Final = 4
 _PRECISIONS: Final[tuple[Precision, ...]] = ("fp16", "fp32")
 _GAME: Final = get_game("chess")
 
@@ -75,6 +74,7 @@ def self_play(bench: GpuBench) -> None:
     size = "tiny" if bench.quick else "small"
     network = build_network(_GAME.spec, net_config(size), seed=0)
     with make_evaluator(network, device=bench.device) as evaluator:
+        _warm_all_lanes(evaluator, 64 if bench.quick else ROW_SIZES[-1])
         swept: dict[int, tuple[int, ...]] = {0: (2,), 4: (2,)} if bench.quick else GROUPS
         for simulations, numbers in swept.items():
             for groups in numbers:
@@ -95,8 +95,7 @@ def _play(
 
     searches = [search_for(evaluator, simulations, each) for _ in range(groups)]
     play = partial(play_games, _GAME, searches, num_games=num_games, seed=1)
-    _warm_all_lanes(evaluator, each)
-    play(settings=all_at_once(plies, num_games))
+    play(settings=all_at_once(1, num_games))
     name = f"{name}, {groups} groups"
     _, played = play(settings=all_at_once(plies, num_games))
     per_s, expected_per_s = played.positions / played.seconds, expected / (1 + simulations)
@@ -109,7 +108,7 @@ def _play(
         works = bench.traced(f"self-play-{simulations}-{groups}", partial(
             play, settings=all_at_once(max(2, plies // 2), num_games)
         ))
-        is_target = (simulations, groups) == (32, TARGET_GROUPS)
+        is_target = (size, simulations, groups) == TARGET[:3]
         bench.add(f"{name}: device busy", busy_share(works), "share",
                   at_least=LEAST_BUSY if is_target else None, predicted=expected * device_s)
 

@@ -92,19 +92,16 @@ def _open_spiel() -> Any:
     return importlib.import_module("benchmarks.open_spiel_peer")
 
 
-class FreeEvaluator:
+class _FreeEvaluator:
     """Answers at once: every action alike, and a value from the position's bits."""
 
     network_seconds = 0.0
-    evaluations = 0
     reduced_rows: int | None = None
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Evaluation:
-        """See :meth:`chess_snn.nets.evaluator.Evaluator.evaluate`."""
         start = time.perf_counter()
-        self.evaluations += len(planes)
         answer = answer_by_bits(planes, legal_actions)
         self.network_seconds += time.perf_counter() - start
         return answer
@@ -112,7 +109,7 @@ class FreeEvaluator:
 
 def _tree_only(kind: SearchKind, rounds: int) -> float:
     """Simulations/s on one core, less the time of the evaluator."""
-    game, evaluator = get_game("chess"), FreeEvaluator()
+    game, evaluator = get_game("chess"), _FreeEvaluator()
     search = make_tree_search(
         game, evaluator, SearchSettings(kind=kind), simulations=_SIMULATIONS, num_games=_GAMES
     )

@@ -3,7 +3,6 @@
 Both sides use the same network at the same precision, on the same cores, in the same run.
 """
 
-import math
 from typing import Final
 
 import chess
@@ -11,12 +10,11 @@ import numpy as np
 
 from benchmarks.harness import Pace, Work, rate
 from benchmarks.report import Quick, Report, benchmark
-from benchmarks.search import FreeEvaluator
 from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.nets import Evaluator, build_network, make_evaluator, net_config
-from chess_snn.search import PolicySearch, SearchSettings, make_search
+from chess_snn.search import PolicySearch
 from chess_snn.self_play import SelfPlaySettings, SelfPlayStatistics, play_games
 
 _BARS = {
@@ -32,9 +30,6 @@ _PRECISION: Final = "int8"
 _GAMES = {"tiny": 512, "small": 256}
 _GROUPS = 2
 _PEER_SECONDS = 10.0
-_HOST_GAMES = 2048
-_HOST_PLIES = {0: 100, 16: 8, 32: 4, 64: 2}
-"""By simulations: plies of the games that measure the host, about as many evaluations each."""
 
 
 def run(report: Report, quick: Quick = False) -> None:
@@ -60,9 +55,6 @@ def run(report: Report, quick: Quick = False) -> None:
         report.add(f"{name}: ratio", per_s / peer, "times", at_least=bar)
         least = _LEAST_NETWORK_SHARE if size == "small" else None
         report.add(f"{name}: time in the network", ours.network_share, "share", at_least=least)
-    for simulations, plies in _HOST_PLIES.items():
-        cost = host_us(simulations, 2 if quick else plies)
-        report.add(f"host alone, {simulations} simulations, one core", cost, "us/evaluation")
     report.note(
         f"Both sides: {_PRECISION}, {num_threads} threads, policy only, games truncated at "
         f"{_MAX_PLIES} plies."
@@ -85,25 +77,6 @@ def all_at_once(max_plies: int, num_games: int) -> SelfPlaySettings:
     return SelfPlaySettings(
         concurrent_games=num_games, max_plies_first=max_plies, practice_share_first=0.0
     )
-
-
-def host_us(simulations: int, max_plies: int) -> float:
-    """Microseconds an evaluation that rules, trees and records take on one core.
-
-    The less of two runs of ``_HOST_GAMES`` games, with an evaluator that answers at once.
-    """
-    game, evaluator = get_game("chess"), FreeEvaluator()
-    search = make_search(
-        game, evaluator, SearchSettings(), simulations=simulations, num_games=_HOST_GAMES
-    )
-    settings, least = all_at_once(max_plies, _HOST_GAMES), math.inf
-    play_games(game, [search], all_at_once(1, _HOST_GAMES), num_games=_HOST_GAMES, seed=0)
-    for _ in range(2):
-        asked = evaluator.evaluations
-        _, played = play_games(game, [search], settings, num_games=_HOST_GAMES, seed=1)
-        seconds = played.seconds - played.network_seconds
-        least = min(least, 1e6 * seconds / (evaluator.evaluations - asked))
-    return least
 
 
 def _one_game(evaluator: Evaluator) -> Work:

@@ -83,8 +83,8 @@ def show(model: Version, as_json: AsJsonOption = False) -> None:
     chosen = find_model(model)
     if chosen.ticks or chosen.exit_margin:
         raise UsageError(
-            f"{chosen.label} says how a network plays, and the facts here are of the network; leave "
-            "out what stands behind #, or see its operations: chess-snn models cost"
+            f"{chosen.label} says how a network plays, and the facts here are of the network; "
+            "leave out what stands behind #, or see its operations: chess-snn models cost"
         )
     if chosen.campaign is not None:
         version = _version(model, chosen.campaign, chosen.generation)

@@ -15,12 +15,12 @@ import torch
 from chess_snn.nets.conv_neuron import LayerKind
 from chess_snn.nets.inference import InferenceNetwork, Precision, freeze, possible_layers
 from chess_snn.nets.network import Network
-from chess_snn.nets.static_batch import StaticBatch
+from chess_snn.nets.static_batch import COLUMN_SIZES, StaticBatch
 
 _LOG = logging.getLogger(__name__)
 _POSITIONS: Final = 1024
 """Of the batch, of which all sizes of networks fill a GPU."""
-_COLUMNS: Final = 64
+_COLUMNS: Final = COLUMN_SIZES[0]
 _RUNS: Final = 20
 _WARM_UP_RUNS: Final = 3
 _MOST_DISTANCE: Final = 0.1
