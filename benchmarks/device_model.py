@@ -18,7 +18,7 @@ import numpy as np
 
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig
-from chess_snn.nets.layers import MOST_FUSED_TICKS
+from chess_snn.nets.layers import MOST_NORM_TICKS
 from chess_snn.nets.operations import count_operations
 from chess_snn.nets.static_batch import ROW_SIZES, row_bucket
 
@@ -111,7 +111,7 @@ def batch_s(device: DeviceModel, config: NetConfig, num_rows: int) -> float:
 def training_s(device: DeviceModel, config: NetConfig) -> float:
     """Device seconds of one sample of a training step in bf16."""
     layer_bytes = 64 * config.channels * config.ticks * _BYTES
-    is_fused = config.is_spiking and config.ticks <= MOST_FUSED_TICKS
+    is_fused = config.is_spiking and config.ticks <= MOST_NORM_TICKS
     passes = _FUSED_PASSES if is_fused else _TRAINING_PASSES
     moved = passes * layer_bytes * (2 * config.blocks + 1)
     return (

@@ -70,7 +70,7 @@ def convolve_and_fire(
             if KEEPS_TOTAL:
                 tl.store(total + begin + place, current, mask=written)
         if LEVELS > 0:
-            now = _levels_reached(current, THRESHOLD, LEVELS)
+            now = levels_reached(current, THRESHOLD, LEVELS)
         else:
             charge = membrane * DECAY + current
             now = tl.where(charge >= THRESHOLD, 1.0, 0.0)
@@ -126,7 +126,7 @@ def _convolve(
 
 
 @triton.jit
-def _levels_reached(current, THRESHOLD: tl.constexpr, LEVELS: tl.constexpr):
+def levels_reached(current, THRESHOLD: tl.constexpr, LEVELS: tl.constexpr):
     """How many thresholds (k - 1/2) theta each current reaches; each is rounded to float32."""
     threshold = tl.full((), THRESHOLD, tl.float32)
     reached = tl.zeros_like(current)

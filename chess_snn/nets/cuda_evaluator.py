@@ -12,6 +12,7 @@ Dimensions: B positions, P bitplanes, M columns for legal actions.
 """
 
 import queue
+import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Sequence
@@ -51,6 +52,7 @@ class CudaEvaluator:
         self.network = network
         self._busy = BusyClock()
         self._limit = RowLimit(ROW_SIZES[-1])
+        self._closing = threading.Lock()
         self._lanes: queue.SimpleQueue[_Lane | None] = queue.SimpleQueue()
         """Those that no call uses; None is the last one of an evaluator that is closed."""
         for lane in lanes or [_Lane(network, captured) for _ in range(NUM_LANES)]:
@@ -118,9 +120,10 @@ class CudaEvaluator:
     def _take_lanes(self) -> "list[_Lane]":
         """All lanes, once no call uses them; a closed evaluator has none."""
         lanes: list[_Lane] = []
-        while len(lanes) < NUM_LANES and (lane := self._lanes.get()) is not None:
-            lanes.append(lane)
-        self._lanes.put(None)
+        with self._closing:
+            while len(lanes) < NUM_LANES and (lane := self._lanes.get()) is not None:
+                lanes.append(lane)
+            self._lanes.put(None)
         return lanes
 
     def __enter__(self) -> Self:

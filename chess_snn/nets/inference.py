@@ -139,7 +139,7 @@ class InferenceNetwork(nn.Module):
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
         fired_TBCHW = self._trunk(planes_BPHW)
-        rate_BCHW = self._policy_rate(fired_TBCHW)
+        rate_BCHW = self.policy_rate(fired_TBCHW)
         logits_BA = read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
         return InferenceOutput(logits_BA, self._value(fired_TBCHW))
 
@@ -153,28 +153,33 @@ class InferenceNetwork(nn.Module):
         num_rows = len(num_legal_B)
         fired_TBCHW = self._trunk(planes_BPHW)
         legal_logits_BL = read_legal_policy(
-            self.policy_readout, self._policy_rate(fired_TBCHW)[:num_rows],
+            self.policy_readout, self.policy_rate(fired_TBCHW)[:num_rows],
             legal_actions_BL, num_legal_B, self.policy_is_dense,
         )
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 
-    def _trunk(self, planes_BPHW: Tensor) -> Tensor:
+    def input_of(self, planes_BPHW: Tensor) -> Tensor:
+        """Planes in {0, 1} as the stem takes them: with the empty ones, in its type and layout."""
         if (missing := self.num_planes - planes_BPHW.shape[1]) > 0:
             planes_BPHW = nn.functional.pad(planes_BPHW, (0, 0, 0, 0, 0, missing))
-        planes = planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
-        u_TBCHW, fired_TBCHW = self._fire_static(self.stem, planes)
+        return planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
+
+    def _trunk(self, planes_BPHW: Tensor) -> Tensor:
+        planes = self.input_of(planes_BPHW)
+        u_TBCHW, fired_TBCHW = self.fire_static(self.stem, planes)
         for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
-            inner_TBCHW = self._fire(conv1, fired_TBCHW)
-            u_TBCHW, fired_TBCHW = self._add_and_fire(conv2, u_TBCHW, inner_TBCHW)
+            inner_TBCHW = self.fire(conv1, fired_TBCHW)
+            u_TBCHW, fired_TBCHW = self.add_and_fire(conv2, u_TBCHW, inner_TBCHW)
         return fired_TBCHW
 
-    def _policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
+    def policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
+        """Mean spikes [B, C, H, W] of the policy's layer."""
         conv = self.policy_conv
         if isinstance(conv, FusedConv):
             return conv.mean_rate(fired_TBCHW)
         return self.neurons.mean_rate(each_tick(conv, fired_TBCHW), conv.late_bias)
 
-    def _fire_static(self, conv: nn.Module, x_BCHW: Tensor) -> tuple[Tensor, Tensor]:
+    def fire_static(self, conv: nn.Module, x_BCHW: Tensor) -> tuple[Tensor, Tensor]:
         """The currents [1, B, C, H, W] and their spikes of all ticks."""
         ticks = self.config.ticks
         if isinstance(conv, FusedConv):
@@ -182,22 +187,24 @@ class InferenceNetwork(nn.Module):
         current_BCHW = conv(x_BCHW)
         return current_BCHW.unsqueeze(0), self.neurons.fire_static(current_BCHW, ticks)
 
-    def _fire(self, conv: nn.Module, x_TBCHW: Tensor) -> Tensor:
+    def fire(self, conv: nn.Module, x_TBCHW: Tensor) -> Tensor:
+        """The spikes of a layer."""
         if isinstance(conv, FusedConv):
             return conv.fire(x_TBCHW)
         assert isinstance(conv, FloatConv | BinaryConv)
         return self.neurons.fire(each_tick(conv, x_TBCHW), conv.late_bias)
 
-    def _add_and_fire(
+    def add_and_fire(
         self, conv: nn.Module, u_TBCHW: Tensor, x_TBCHW: Tensor
     ) -> tuple[Tensor, Tensor]:
+        """The currents of a layer plus the shortcut ``u``, in its memory or not; and spikes."""
         if isinstance(conv, FusedConv):
             return conv.add_and_fire(u_TBCHW, x_TBCHW)
         assert isinstance(conv, FloatConv | BinaryConv)
         return self.neurons.add_and_fire(u_TBCHW, each_tick(conv, x_TBCHW), conv.late_bias)
 
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
-        fired_TBCHW = self._fire(self.value_conv, fired_TBCHW)
+        fired_TBCHW = self.fire(self.value_conv, fired_TBCHW)
         seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))

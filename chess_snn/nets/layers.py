@@ -33,7 +33,7 @@ TYPICAL_LOG_PLIES = 4.0
 on learning the scale."""
 INPUTS_MULTIPLE = {"cpu": 1, "cuda": 8}
 """Of the first convolution's channels, by device: cuDNN has its fast kernels for these alone."""
-MOST_FUSED_TICKS = 4
+MOST_NORM_TICKS = 4
 """Of neurons that fire in the pass that normalises: it holds the charges of all ticks in registers.
 """
 _BEHIND = float("-inf")
@@ -132,7 +132,7 @@ class ConvNorm(nn.Module):
         """The config of ``neurons`` that fire in the pass that normalises: in training on a GPU."""
         if not (self.norm.training and isinstance(neurons, Neurons) and neurons.config.is_spiking):
             return None
-        is_fused = is_fused_on(self.conv.weight.device) and neurons.config.ticks <= MOST_FUSED_TICKS
+        is_fused = is_fused_on(self.conv.weight.device) and neurons.config.ticks <= MOST_NORM_TICKS
         return neurons.config if is_fused else None
 
 

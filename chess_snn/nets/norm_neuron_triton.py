@@ -27,7 +27,6 @@ Dimensions: T ticks, B batch, C channels, H and W board, R = B * H * W rows.
 """
 
 import math
-from contextlib import nullcontext
 from typing import Any, Final
 
 import torch
@@ -36,6 +35,7 @@ from torch import Tensor, nn
 
 from chess_snn.nets import norm_neuron_triton_kernels as kernels
 from chess_snn.nets.config import NetConfig
+from chess_snn.nets.neuron_triton import on_device_of
 
 _MOST_COLUMNS: Final = 128
 _MOST_PROGRAMS: Final = 1024
@@ -198,8 +198,7 @@ def _launch(
     _, num_rows, channels = tensors[0].shape
     rows, columns = _tile(channels)
     grid = num_programs or triton.cdiv(num_rows, rows), triton.cdiv(channels, columns)
-    # Triton launches on the current device, which need not be the tensor's.
-    with torch.cuda.device(tensors[0].device) if tensors[0].is_cuda else nullcontext():
+    with on_device_of(tensors[0]):
         kernel[grid](
             *tensors, num_rows, CHANNELS=channels, TICKS=ticks, ROWS=rows, COLUMNS=columns,
             **constants,

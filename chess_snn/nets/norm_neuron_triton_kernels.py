@@ -18,6 +18,8 @@ not round them differently from one pass to the next, so the spikes are those of
 import triton
 import triton.language as tl
 
+from chess_snn.nets.conv_neuron_triton_kernels import levels_reached
+
 
 @triton.jit
 def normalise_and_fire(
@@ -198,10 +200,7 @@ def _charges(
 def _fired(charge, THRESHOLD: tl.constexpr, LEVELS: tl.constexpr):
     if LEVELS == 0:
         return tl.where(charge >= THRESHOLD, 1.0, 0.0)
-    count = tl.zeros_like(charge)
-    for level in tl.static_range(LEVELS):
-        count += tl.where(charge >= (level + 0.5) * THRESHOLD, 1.0, 0.0)
-    return count
+    return levels_reached(charge, THRESHOLD, LEVELS)
 
 
 @triton.jit

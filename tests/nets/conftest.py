@@ -115,3 +115,26 @@ def overfit_fixture():
 @pytest.fixture(scope="session")
 def spec():
     return get_game("chess").spec
+
+
+@pytest.fixture
+def true_bfloat16(monkeypatch):
+    """Triton's interpreter cuts what does not fit in bfloat16, and multiplies bits as integers."""
+    interpreter = pytest.importorskip("triton.runtime.interpreter")
+    language = pytest.importorskip("triton.language")
+    builder = interpreter.InterpreterBuilder
+    real_cast, real_dot = builder.cast_impl, builder.create_dot
+
+    def cast(self, src, dst_type):
+        if (src.dtype.scalar, dst_type.scalar) == (language.float32, language.bfloat16):
+            bits = torch.from_numpy(np.ascontiguousarray(src.data)).bfloat16().view(torch.int16)
+            return interpreter.TensorHandle(bits.numpy().view(np.uint16), language.bfloat16)
+        return real_cast(self, src, dst_type)
+
+    def dot(self, a, b, *rest):
+        if a.dtype.scalar == language.bfloat16:
+            a, b = (real_cast(self, each, language.float32) for each in (a, b))
+        return real_dot(self, a, b, *rest)
+
+    monkeypatch.setattr(builder, "cast_impl", cast)
+    monkeypatch.setattr(builder, "create_dot", dot)

@@ -7,7 +7,6 @@ Without a GPU it is interpreted. Sums are exact in both precisions: weights are 
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.functional import conv2d
@@ -19,8 +18,7 @@ from chess_snn.nets.inference_neurons import ReferenceNeurons
 
 pytest.importorskip("triton", reason="triton is not installed: its kernels are not tested")
 
-from triton import language as tl
-from triton.runtime import interpreter
+pytestmark = pytest.mark.usefixtures("true_bfloat16")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GUARD = 1024
@@ -59,27 +57,6 @@ MORE_CASES = [
     for channels in (32, 64, 128, 256) for ticks, levels in ((1, 0), (1, 4), (2, 0), (4, 0), (8, 0))
     for warps in (4, 8)
 ]
-
-
-@pytest.fixture(autouse=True)
-def _true_bfloat16(monkeypatch):
-    """The interpreter cuts what does not fit in bfloat16, and multiplies its bits as integers."""
-    builder = interpreter.InterpreterBuilder
-    real_cast, real_dot = builder.cast_impl, builder.create_dot
-
-    def cast(self, src, dst_type):
-        if (src.dtype.scalar, dst_type.scalar) == (tl.float32, tl.bfloat16):
-            bits = torch.from_numpy(np.ascontiguousarray(src.data)).bfloat16().view(torch.int16)
-            return interpreter.TensorHandle(bits.numpy().view(np.uint16), tl.bfloat16)
-        return real_cast(self, src, dst_type)
-
-    def dot(self, a, b, *rest):
-        if a.dtype.scalar == tl.bfloat16:
-            a, b = real_cast(self, a, tl.float32), real_cast(self, b, tl.float32)
-        return real_dot(self, a, b, *rest)
-
-    monkeypatch.setattr(builder, "cast_impl", cast)
-    monkeypatch.setattr(builder, "create_dot", dot)
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import logging
 
-import numpy as np
 import pytest
 import torch
 
 from chess_snn.errors import ConfigError
 from chess_snn.nets import build_network, layer_choice, net_config
-from chess_snn.nets.inference import possible_layers
+from chess_snn.nets.inference import freeze, possible_layers
 
 GPU = torch.device("cuda")
 CPU = torch.device("cpu")
@@ -42,45 +41,73 @@ def test_what_is_possible():
         assert possible_layers(tiny, precision, CPU) == ["separate"]
 
 
-def test_the_fastest_is_chosen_and_logged(spec, caplog, monkeypatch):
-    network = build_network(spec, net_config("tiny"), 0)
+def measure(network, kinds, precision="bf16"):
+    return layer_choice.measure_fastest(network, precision, CPU, kinds, num_positions=2, runs=1)
+
+
+@pytest.fixture
+def network(spec):
+    return build_network(spec, net_config("tiny"), 0)
+
+
+@pytest.fixture
+def fused_is_fast(monkeypatch):
     seconds = {"separate": 3e-3, "fused-4": 1e-3, "fused-8": 2e-3}
-    monkeypatch.setattr(
-        layer_choice, "_time", lambda frozen, *_: (seconds[frozen.layers], np.zeros(2))
-    )
+    monkeypatch.setattr(layer_choice, "_time", lambda frozen, *_: seconds[frozen.layers])
+
+
+@pytest.mark.usefixtures("fused_is_fast", "true_bfloat16")
+def test_the_fastest_is_chosen_and_logged(network, caplog):
     caplog.set_level(logging.INFO)
-    assert layer_choice.measure_fastest(network, "bf16", CPU, list(seconds)) == "fused-4"
+    kinds = ["separate", "fused-4", "fused-8"]
+    assert measure(network, kinds) == "fused-4"
     (record,) = caplog.records
-    assert all(kind in record.getMessage() for kind in seconds)
+    assert all(kind in record.getMessage() for kind in kinds)
 
 
-def test_layers_with_other_answers_are_not_used(spec, caplog, monkeypatch):
-    network = build_network(spec, net_config("tiny"), 0)
-    found = {"separate": (3e-3, np.zeros(2)), "fused-4": (1e-3, np.ones(2))}
-    monkeypatch.setattr(layer_choice, "_time", lambda frozen, *_: found[frozen.layers])
+@pytest.mark.parametrize("weight", [0.0, float("nan")])
+@pytest.mark.parametrize("layer", ["stem", "convs1", "convs2", "policy_conv", "value_conv"])
+@pytest.mark.usefixtures("fused_is_fast", "true_bfloat16")
+def test_a_layer_that_computes_wrongly_is_not_used(network, caplog, monkeypatch, weight, layer):
+    def damaged(*arguments, layers, **options):
+        frozen = freeze(*arguments, layers=layers, **options)
+        if layers == "fused-4":
+            part = getattr(frozen, layer)
+            for tensor in (part[0] if isinstance(part, torch.nn.ModuleList) else part).buffers():
+                tensor.fill_(weight)
+        return frozen
+
+    monkeypatch.setattr(layer_choice, "freeze", damaged)
     caplog.set_level(logging.WARNING)
-    assert layer_choice.measure_fastest(network, "bf16", CPU, list(found)) == "separate"
+    assert measure(network, ["separate", "fused-4"]) == "separate"
     assert caplog.records
 
 
-def test_answers_that_are_no_numbers_are_not_used(spec, monkeypatch):
-    network = build_network(spec, net_config("tiny"), 0)
-    found = {"separate": (3e-3, np.zeros(2)), "fused-4": (1e-3, np.full(2, np.nan))}
-    monkeypatch.setattr(layer_choice, "_time", lambda frozen, *_: found[frozen.layers])
-    assert layer_choice.measure_fastest(network, "bf16", CPU, list(found)) == "separate"
-
-
-def test_layers_that_fail_are_not_used(spec, caplog, monkeypatch):
+@pytest.mark.parametrize("failing", ["separate", "fused-4"])
+def test_layers_that_fail_are_not_used(network, caplog, monkeypatch, failing):
     def run(frozen, *_):
-        if frozen.layers == "fused-4":
+        if frozen.layers == failing:
             raise errors.OutOfResources(300_000, 232_448, "shared memory")
-        return 1.0, np.zeros(2)
+        return 1.0
 
-    network = build_network(spec, net_config("tiny"), 0)
+    kinds = ["separate", "fused-4"]
     monkeypatch.setattr(layer_choice, "_time", run)
     caplog.set_level(logging.WARNING)
-    assert layer_choice.measure_fastest(network, "bf16", CPU, ["separate", "fused-4"]) == "separate"
+    assert measure(network, kinds) == next(kind for kind in kinds if kind != failing)
     assert "shared memory" in caplog.text
+    with pytest.raises(ConfigError):
+        measure(network, [failing])
+
+
+def test_no_room_to_measure_is_not_remembered(network, monkeypatch):
+    def run(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(layer_choice, "_fastest", {})
+    monkeypatch.setattr(layer_choice, "_time", run)
+    monkeypatch.setattr(layer_choice, "possible_layers", lambda *_: ["separate", "fused-4"])
+    assert layer_choice.freeze_fastest(network, "bf16", CPU).layers == "separate"
+    assert layer_choice._fastest == {}
 
 
 def test_a_shape_is_measured_once(spec, monkeypatch):
@@ -99,9 +126,13 @@ def test_a_shape_is_measured_once(spec, monkeypatch):
     assert len(calls) == 1
 
 
-def test_an_interpreted_kernel_is_slower(spec):
+@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are interpreted without a GPU alone")
+@pytest.mark.parametrize("precision", ["int8", "bf16"])
+@pytest.mark.usefixtures("true_bfloat16")
+def test_an_interpreted_kernel_is_slower(network, caplog, precision):
     """The whole measurement, on few positions."""
-    network = build_network(spec, net_config("tiny"), 0)
-    kinds = ["separate", "fused-4"]
-    chosen = layer_choice.measure_fastest(network, "int8", CPU, kinds, num_positions=2, runs=1)
-    assert chosen == "separate"
+    caplog.set_level(logging.INFO)
+    assert measure(network, ["separate", "fused-4"], precision) == "separate"
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert "fused-4" in record.getMessage()
