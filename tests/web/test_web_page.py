@@ -178,6 +178,37 @@ def test_take_back_takes_the_answer_too(opened):
     assert opened.exported()[0] == chess.STARTING_FEN
 
 
+BREAK_AT_NEXT_REQUEST = """() => {
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function breakOff() {
+    WebSocket.prototype.send = send;
+    this.close();
+  };
+}"""
+
+
+@pytest.mark.parametrize("move_piece", [Opened.drag, Opened.click])
+def test_after_a_broken_connection_the_move_and_the_take_back_are_made_again(opened, move_piece):
+    opened.new_game("white")
+    opened.page.evaluate(BREAK_AT_NEXT_REQUEST)
+    move_piece(opened, "e2e4")
+    opened.wait_for_status("connection to the server broke")
+    move_piece(opened, "e2e4")
+    opened.wait_for_moves(2)
+    opened.wait_for_status("^You are to move")
+    moves = opened.moves
+    opened.page.evaluate(BREAK_AT_NEXT_REQUEST)
+    opened.page.click("#take-back")
+    opened.wait_for_status("connection to the server broke")
+    assert opened.moves == moves
+    move_piece(opened, "d2d4")
+    opened.wait_for_moves(4)
+    opened.wait_for_status("^You are to move")
+    assert opened.moves[:2] == moves
+    opened.page.click("#take-back")
+    opened.wait_for_moves(2)
+
+
 @pytest.mark.parametrize(("name", "letter"), [
     ("queen", "Q"), ("rook", "R"), ("bishop", "B"), ("knight", "N"),
 ])
@@ -310,12 +341,46 @@ def test_enter_starts_the_game_that_was_chosen(opened):
     assert opened.page.locator("#player-bottom").get_attribute("data-side") == "black"
 
 
-def test_a_clock_runs_and_ends_the_game(opened):
-    opened.page.clock.install()
+def new_game_with_a_clock(opened: Opened) -> None:
     opened.page.click("#new-game")
     opened.page.select_option("#clock", "60+1")
     opened.page.check("[name=colour][value=both]")
     opened.page.click("#new-dialog [value=start]")
+
+
+HOLD_REQUESTS = """() => {
+  const { send } = WebSocket.prototype;
+  const held = [];
+  WebSocket.prototype.send = function hold(text) { held.push(() => send.call(this, text)); };
+  window.release = () => {
+    WebSocket.prototype.send = send;
+    held.forEach((sendIt) => sendIt());
+  };
+}"""
+
+
+def test_a_move_of_an_abandoned_game_does_not_start_the_new_clock(opened):
+    opened.page.clock.install()
+    opened.page.select_option("#budget", "0")
+    new_game_with_a_clock(opened)
+    opened.wait_for_board()
+    opened.page.evaluate(HOLD_REQUESTS)
+    opened.drag("e2e4")
+    new_game_with_a_clock(opened)
+    opened.page.evaluate("release()")
+    opened.wait_for_board()
+    opened.page.clock.run_for(20_000)
+    assert opened.page.locator(".player .clock").all_inner_texts() == ["1:00", "1:00"]
+    opened.drag("e2e4")
+    opened.wait_for_moves(1)
+    opened.page.clock.run_for(20_000)
+    assert opened.page.inner_text("#player-bottom .clock") == "1:00"
+    assert opened.page.inner_text("#player-top .clock") in ("0:40", "0:39")
+
+
+def test_a_clock_runs_and_ends_the_game(opened):
+    opened.page.clock.install()
+    new_game_with_a_clock(opened)
     clock = "text => document.querySelector('#player-bottom .clock').textContent === text"
     opened.wait(clock, "1:00")
     opened.click("e2e4")

@@ -85,8 +85,11 @@ export class ChessPage {
     this.spikes.expect();
   }
 
-  /** Show the position after `index` moves. The board is locked until the server has described it. */
-  async show(index, { slide = false, spoken = false } = {}) {
+  /**
+   * Show the position after `index` moves. The board is locked until the server has described it; if
+   * it cannot, `undo` is called. Returns whether it is shown, and no other one was asked for meanwhile.
+   */
+  async show(index, { slide = false, spoken = false, undo } = {}) {
     const asked = ++this.showNumber;
     const { game } = this;
     this.searchNumber++; // what is being searched is of another position
@@ -96,13 +99,14 @@ export class ChessPage {
     try {
       position = await this.connection.ask("position", { game: game.upTo(index) });
     } catch (error) {
-      if (asked !== this.showNumber) return true;
+      if (asked !== this.showNumber) return false;
+      undo?.();
       this.wait(false);
       if (game.position) this.showAll();
       this.complain(error);
       return false;
     }
-    if (asked !== this.showNumber) return true; // another one was asked for meanwhile
+    if (asked !== this.showNumber) return false;
     game.stand(index, position);
     this.wait(false);
     this.board.set({ fen: position.fen, lastMove: position.last, check: position.check, slide });
@@ -160,14 +164,18 @@ export class ChessPage {
     }
   }
 
-  async play(uci, slide = true) {
+  play(uci, slide = true) {
+    return this.change(this.game.index, uci, { slide, spoken: true });
+  }
+
+  /** Change the game as its `change` does, and show its end; returns whether that was done. */
+  async change(count, uci = null, options = {}) {
     const { game } = this;
-    const { moves, result, verdict } = game;
-    game.change(game.index, uci);
-    if (!await this.show(game.index + 1, { slide, spoken: true })) {
-      Object.assign(game, { moves, result, verdict });
-    } else if (this.clock && !game.over) this.clock.start(game.position.turn, true);
+    const undo = game.change(count, uci);
+    if (!await this.show(game.moves.length, { ...options, undo })) return false;
     if (game.over) this.clock?.stop();
+    else this.clock?.start(game.position.turn, uci !== null);
+    return true;
   }
 
   go(index) {
@@ -177,13 +185,9 @@ export class ChessPage {
   }
 
   /** Take the person's last move back, and the answer to it. */
-  takeBack() {
-    const { game } = this;
-    const kept = game.keptMoves;
-    if (kept < game.firstOwnMove) return;
-    game.change(kept);
-    say("taken back");
-    this.show(kept).then(() => this.clock?.start(game.position.turn, false));
+  async takeBack() {
+    const kept = this.game.keptMoves;
+    if (kept >= this.game.firstOwnMove && await this.change(kept)) say("taken back");
   }
 
   flip() {

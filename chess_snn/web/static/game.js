@@ -67,11 +67,14 @@ export class ChessGame {
     return this.moves.length - (hasAnswer ? 2 : 1);
   }
 
-  /** Leave the first `count` moves, and make the move `uci` if there is one. */
+  /** Leave the first `count` moves, and make the move `uci` if there is one; returns how to undo that. */
   change(count, uci = null) {
+    const { moves, result, verdict } = this;
     this.moves = [...this.moves.slice(0, count), ...(uci ? [uci] : [])];
     this.verdict = null;
     this.result = "*";
+    // The clock may have ended the game meanwhile.
+    return () => Object.assign(this, { moves, result, verdict: this.verdict ?? verdict });
   }
 
   /** The legal moves that `text` may mean, as people or as engines write them: one, if it is clear. */
