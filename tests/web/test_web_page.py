@@ -298,6 +298,17 @@ def test_an_imported_game_keeps_its_players_and_result_until_a_move_is_made(open
     assert names.all_inner_texts() == ["Black", "White"]
 
 
+def test_the_result_is_of_the_game_and_not_of_the_position_shown(opened):
+    opened.load(f'[Result "0-1"]\n\n{"Nf3 Nf6 Ng1 Ng8 " * 2} e4 e5 0-1')
+    opened.wait_for_moves(10)
+    for _ in range(2):
+        opened.page.click("#previous")
+        opened.wait_for_board()
+    opened.wait_for_status("threefold repetition")
+    record = chess.pgn.read_game(io.StringIO(opened.exported()[1]))
+    assert (record.end().ply(), record.headers["Result"]) == (10, "0-1")
+
+
 def test_a_dragged_piece_follows_the_mouse_while_the_search_goes_on(opened):
     opened.new_game("white", visits="10000")
     opened.page.mouse.move(*opened.centre("g1"))

@@ -78,7 +78,7 @@ export class ChessDialogs {
     try {
       const { pgn } = await page.connection.ask("export", {
         game: game.upTo(game.moves.length), white: name("white"), black: name("black"),
-        result: game.verdict?.result ?? game.over?.result ?? game.result,
+        result: game.verdict?.result ?? game.result,
       });
       this.pgn = pgn;
       this.openText("Export", `${game.position.fen}\n\n${pgn}`, false);
