@@ -73,6 +73,8 @@ def web_command(
     offered = networks.Networks(
         find_model, named, None if page is None else page.folder, versions
     )
+    if model is not None:
+        offered.find(model)  # a registered one is known before the page asks
     app = server.make_app(offered, page, settings, place)
     print_message(f"the page is at {settings.url}\nCtrl-C ends it")
     server.serve(app, settings)

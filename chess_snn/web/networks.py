@@ -1,5 +1,6 @@
 """The networks that the page offers, and those of them that are loaded."""
 
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -18,7 +19,7 @@ from chess_snn.campaign.models.references import (
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import FileMark, file_mark
 from chess_snn.data import is_committed
-from chess_snn.errors import UsageError
+from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.nets import Network
 from chess_snn.training import WEIGHTS
@@ -26,6 +27,7 @@ from chess_snn.types import Json
 from chess_snn.uci.engine import FindModel
 from chess_snn.web.registered import ASK_AGAIN_S, RegisteredVersions
 
+_LOG: Final = logging.getLogger(__name__)
 _MOST_LOADED: Final = 4
 """Networks kept in memory besides those of connections."""
 
@@ -75,13 +77,10 @@ class Networks:
 
         Raises:
             UsageError: it is neither, or it is gone.
-            ChessSnnError: the registry is away.
+            ChessSnnError: the registry is away, and the model was not fetched before.
         """
         if text.startswith(REGISTERED):
-            now_s, known = time.monotonic(), self._registered.get(text)
-            if known is None or now_s - known[0] > ASK_AGAIN_S:
-                known = self._registered[text] = now_s, self._find_model(text)
-            model = known[1]
+            model = self._find_registered(text)
         elif text in self._named or any(
             text == entry["model"] for entry in (*self._generations(), *_shipped())
         ):
@@ -93,6 +92,25 @@ class Networks:
             )
         if not model.weights.is_file():
             raise UsageError(f"the network {text} is gone: {model.weights} is missing")
+        return model
+
+    def _find_registered(self, text: str) -> Model:
+        """Ask again for an alias, which moves, but not for a version; keep both in an outage."""
+        now_s, known = time.monotonic(), self._registered.get(text)
+        if known is not None and not known[1].weights.is_file():
+            known = None  # somebody emptied the cache
+        if known is not None and ("@" not in text or now_s - known[0] < ASK_AGAIN_S):
+            return known[1]
+        try:
+            model = self._find_model(text)
+        except (UsageError, CorruptDataError):
+            raise
+        except ChessSnnError as error:
+            if known is None:
+                raise
+            _LOG.warning("%s stays as it was fetched before: %s", text, error)
+            model = known[1]
+        self._registered[text] = now_s, model
         return model
 
     def load(self, model: Model) -> LoadedNetwork:
@@ -113,12 +131,20 @@ class Networks:
             return replace(known, model=model)
 
     def _named_entries(self) -> list[Json]:
-        """Those of the command line; one that is gone is left out."""
-        entries = []
+        """Those of the command line; one that is gone is left out.
+
+        No registry is asked for one that is known. An error is an entry without a ``model``.
+        """
+        entries: list[Json] = []
         for text in self._named:
             try:
-                model = self._find_model(text)
+                known = self._registered.get(text)
+                model = self.find(text) if known is None else known[1]
             except UsageError:
+                continue
+            except ChessSnnError as error:  # it is not known of which game it is
+                label = f"{text}: {error}"
+                entries += [{"model": "", "label": label, "game": game} for game in GAME_NAMES]
                 continue
             is_newest = model.campaign is not None and Path(text) == model.campaign.path
             label = f"{model.campaign.name}, newest" if is_newest and model.campaign else text

@@ -20,7 +20,7 @@ class RegisteredVersions:
 
     def __init__(self, ask: Callable[[], Sequence[str]], game: str) -> None:
         self._ask, self._game = ask, game
-        self._found: list[tuple[str, str]] = []
+        self._found: list[Json] = []
         self._lock, self._asked_s = threading.Lock(), -ASK_AGAIN_S
 
     def entries(self) -> list[Json]:
@@ -29,10 +29,11 @@ class RegisteredVersions:
             if time.monotonic() - self._asked_s >= ASK_AGAIN_S:
                 self._asked_s = time.monotonic()
                 threading.Thread(target=self._look, daemon=True, name="registry").start()
-        return [{"model": m, "label": label, "game": self._game} for m, label in self._found]
+        return list(self._found)
 
     def _look(self) -> None:
         try:
-            self._found = [(address, address) for address in self._ask()]
+            found = [(address, address) for address in self._ask()]
         except ChessSnnError as error:
-            self._found = [("", f"registry: {error}")]
+            found = [("", f"registry: {error}")]
+        self._found = [{"model": m, "label": label, "game": self._game} for m, label in found]

@@ -581,6 +581,28 @@ def test_the_page_comes_back_with_its_server(open_page, tmp_path):
     opened.faults.clear()  # a browser complains about a server that is away
 
 
+def test_the_page_begins_without_a_list_of_networks_and_reads_it_once_when_it_is_chosen(opened):
+    page, asked = opened.page, []
+    fault = {"code": "failed", "message": "the disk is away"}
+    page.route("**/api/networks", lambda route: route.fulfill(status=409, json=fault))
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    assert fault["message"] in page.inner_text("#connection")
+    page.unroute("**/api/networks")
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("""() => {
+      const list = document.getElementById("network");
+      list.dispatchEvent(new PointerEvent("pointerdown"));
+      list.focus();
+    }""")
+    opened.wait("model => document.getElementById('network').value === model", SHIPPED["chess"])
+    assert sum(url.endswith("api/networks") for url in asked) == 1
+    opened.new_game("white")
+    opened.drag("e2e4")
+    opened.wait_for_moves(2)
+    opened.faults.clear()  # a browser complains about the answer 409
+
+
 def test_the_page_needs_its_password_and_plays_with_it(chromium, open_page):
     with serving(CHESS_SNN_CREDENTIALS=":".join(SECRET.values())) as where:
         without = chromium.new_page()

@@ -17,7 +17,6 @@ from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
 from chess_snn.nets import count_spikes, network_input
 from chess_snn.web import protocol
-from chess_snn.web.networks import Networks
 
 MATE = ("f2f3", "e7e5", "g2g4", "d8h4")
 PROMOTION = "8/P6k/8/8/8/8/7K/8 w - - 0 1"
@@ -312,19 +311,6 @@ def test_a_network_that_is_replaced_is_searched_anew(make_client, tmp_path):
         assert policies(browser.search(model=str(weights), simulations=0)) != old
         made.make_weights(tmp_path / "new.safetensors", seed=1).rename(weights)
         assert policies(browser.search(model=str(weights), simulations=0)) == old
-
-
-def test_the_registry_is_asked_again_since_an_alias_moves(tmp_path, monkeypatch):
-    found = [
-        find_model(str(made.make_weights(tmp_path / f"{seed}.safetensors", seed=seed)))
-        for seed in (1, 2)
-    ]
-    answers = iter(found)
-    networks = Networks(lambda _address: next(answers), (), None)
-    assert networks.find("models:/chess-snn@champion") == found[0]
-    assert networks.find("models:/chess-snn@champion") == found[0]
-    monkeypatch.setattr("chess_snn.web.networks.ASK_AGAIN_S", 0.0)
-    assert networks.find("models:/chess-snn@champion") == found[1]
 
 
 def test_a_network_plays_with_two_numbers_of_ticks_side_by_side(make_client, tmp_path):

@@ -7,6 +7,7 @@ import { TilesPage } from "./twenty48.js";
 
 const OTHER = "…"; // the choice of a registered network
 let offered = "";
+let loading = null; // the lists of networks, while they are read
 const find = (id) => document.getElementById(id);
 
 const THEMES = { "": ["◐", "as the system has it"], light: ["☀", "light"], dark: ["☾", "dark"] };
@@ -91,7 +92,7 @@ function askForRegistered(select) {
   });
 }
 
-async function loadNetworks() {
+async function readNetworks() {
   const answer = await fetch("api/networks");
   const networks = await answer.json();
   if (!answer.ok) throw new Error(networks.message);
@@ -99,6 +100,14 @@ async function loadNetworks() {
   offered = JSON.stringify(networks);
   fillNetworks(find("network"), networks, "chess");
   fillNetworks(find("tiles-network"), networks, "2048");
+}
+
+/** Bring the lists of networks up to date; if they cannot be read, say so and keep them. */
+function loadNetworks() {
+  loading ??= readNetworks().catch((error) => {
+    find("connection").textContent = `The list of networks cannot be read: ${error.message}`;
+  }).finally(() => { loading = null; });
+  return loading;
 }
 
 setUpTheme();
@@ -124,13 +133,7 @@ connection.addEventListener("closed", ({ detail }) => {
 window.addEventListener("theme", () => [chess, tiles].forEach((page) => page.spikes.draw()));
 for (const id of ["network", "tiles-network"]) {
   for (const event of ["focus", "pointerdown"]) {
-    find(id).addEventListener(event, async () => {
-      try {
-        await loadNetworks(); // a campaign may have a new generation
-      } catch (error) {
-        find("connection").textContent = `The list of networks cannot be read: ${error.message}`;
-      }
-    });
+    find(id).addEventListener(event, loadNetworks); // a campaign may have a new generation
   }
 }
 await loadNetworks();
