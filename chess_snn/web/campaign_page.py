@@ -114,10 +114,7 @@ def _describe(view: CampaignView) -> Json:
     return {
         "name": folder.name,
         "length": str(campaign_length(folder)),
-        "state": "finished" if view.is_finished else str(view.writer or (
-            "stopped: no process has run it in this folder" if view.receipts
-            else "not begun: no process has run it yet"
-        )),
+        "state": view.state_text,
         "is_running": view.is_running,
         "is_finished": view.is_finished,
         "progress": view.progress,

@@ -155,6 +155,20 @@ def test_of_another_host_time_runs_up_to_the_last_sign_of_it(folder):
     assert view.last_sign_s <= time.time() + 1.0
 
 
+def test_its_state_is_told(folder):
+    watch = CampaignWatch(folder.path)
+    assert watch.look().state_text.startswith("not begun")
+    made.finish(folder, 0)
+    assert watch.look().state_text.startswith("stopped: no process")
+    lock_from(folder, socket.gethostname())
+    assert watch.look().state_text.startswith("stopped: process")
+    lock_from(folder, "elsewhere")
+    assert watch.look().state_text.startswith("on another host")
+    for iteration in range(1, 4):
+        made.finish(folder, iteration)
+    assert watch.look().state_text == "finished"
+
+
 def test_looking_writes_nothing(folder):
     made.finish(folder, 0)
     made.begin(folder, 1)

@@ -101,7 +101,7 @@ class CampaignView:
     final_matches: Sequence[Json]
     """Summaries; none until all are played."""
     writer: Writer | None
-    """None if no process has run it yet."""
+    """None if no process has run it in this folder."""
     is_finished: bool
     elapsed_s: float
     """Seconds it has run, without pauses; for a campaign on another host, until its last write."""
@@ -120,6 +120,17 @@ class CampaignView:
     def is_running(self) -> bool:
         """Whether a process of this host runs it; processes of other hosts are invisible."""
         return self.writer is not None and self.writer.state is WriterState.RUNNING
+
+    @property
+    def state_text(self) -> str:
+        """Whether it is finished, or which process runs it or did so last."""
+        if self.is_finished:
+            return "finished"
+        if self.writer is not None:
+            return str(self.writer)
+        if self.receipts:
+            return "stopped: no process has run it in this folder"
+        return "not begun: no process has run it yet"
 
     @property
     def progress(self) -> float:
