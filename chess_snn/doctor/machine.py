@@ -159,17 +159,17 @@ def check_gpu(index: int, hidden: str) -> Finding:
             subject, f"{fact}; without Triton its neurons are several times slower",
             "install the triton that this torch requires",
         )
-    return judge_gpu(subject, fact, free / total)
+    return judge_gpu(subject, facts.name, fact, free / total)
 
 
-def judge_gpu(subject: str, fact: str, free_share: float) -> Finding:
-    """Whether a GPU that computes, with so much of its memory free, is a whole one for us."""
+def judge_gpu(subject: str, name: str, fact: str, free_share: float) -> Finding:
+    """Whether the GPU ``name``, which computes and has so much memory free, is a whole one."""
     if free_share < GOOD_FREE_SHARE:
         return note(
             subject, f"{fact}; other processes hold the rest",
             "nvidia-smi lists them: end those that you do not need",
         )
-    if " MIG " in fact:
+    if " MIG " in name:
         return note(
             subject, f"{fact}; CUDA gives a process one MIG instance only",
             "start a worker for each by chess-snn cluster worker, with one instance in "

@@ -143,7 +143,7 @@ def test_every_gpu_computes():
     ("NVIDIA H200 MIG 1g.18gb", 0.98, Level.NOTE, "CUDA_VISIBLE_DEVICES"),
 ])
 def test_a_gpu_that_others_use_too(model, free_share, level, remedy):
-    finding = judge_gpu("GPU 0", f"{model}, compute capability 9.0", free_share)
+    finding = judge_gpu("GPU 0", model, f"{model}, compute capability 9.0", free_share)
     assert finding.level is level
     assert remedy in finding.remedy
 
