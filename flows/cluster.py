@@ -15,9 +15,10 @@ from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError
 from chess_snn.types import LogFn
 from tasks import compute
-from tasks.cluster.devices import IDENTITY
+from tasks.cluster.identity import IDENTITY
 from tasks.cluster.nannies import local_cluster
-from tasks.cluster.programs import check_scheduler, security_of
+from tasks.cluster.programs import check_scheduler
+from tasks.cluster.security import security_of
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.cluster.worker_setup import DASK_SETTINGS
 from tasks.placement import give_access

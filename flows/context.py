@@ -43,6 +43,9 @@ from tasks.cluster.worker_pool import WorkerPool
 from tasks.progress import ProgressBoard
 from tasks.record import record, report
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
 OPEN_STATES: Final = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
 """States that need a living process. A scheduled or paused run waits for one and is left alone."""
 
@@ -53,6 +56,8 @@ CRASH_MESSAGE = "The process that ran this was killed; the campaign was resumed 
 
 LEASE_S: Final = 60.0
 """A run that was killed holds its place for so long, at most."""
+
+_NEWS_PERIOD_S: Final = 30.0
 
 
 def campaign_tag(campaign_id: str) -> str:
@@ -129,12 +134,6 @@ def untagged_tasks() -> TagsContext:
     answer took about two seconds, in which a worker waited for its next shard.
     """
     return TagsContext(current_tags=set())
-
-
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
-
-_NEWS_PERIOD_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
 from chess_snn.cores import num_cores
-from chess_snn.pgn.folder import FAULT_KINDS, ImportReport
 from chess_snn.pgn.importing import import_pgn
+from chess_snn.pgn.report import FAULT_KINDS, ImportReport
 from chess_snn.types import Json
 from flows.listeners import ProgressArtifact
 from flows.parameters import CountOrNone, absolute_path

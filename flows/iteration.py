@@ -35,8 +35,8 @@ from chess_snn.campaign.strength.matches import converts, generation_matches, is
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow, untagged_tasks
-from flows.deploying import await_server
 from flows.listeners import worker_shares
+from flows.prefect_errors import await_server
 from tasks import compute
 from tasks.progress import Stage
 from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train

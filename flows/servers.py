@@ -35,7 +35,7 @@ from chess_snn.data.files import make_folder, temporary_sibling, write_bytes
 from chess_snn.errors import UsageError, without_credentials
 from chess_snn.ports import free_port
 from chess_snn.types import LogFn
-from flows.deploying import answering, check_server
+from flows.prefect_errors import answering, check_server
 from flows.server_processes import HOST, ServerSpec, running_server
 from tasks.tracking import artifact_directory, is_server, tracking_uri
 

@@ -20,7 +20,7 @@ from chess_snn.errors import (
 from chess_snn.failpoints import failpoint
 from chess_snn.nets.gpu_faults import explain
 from chess_snn.types import LogFn
-from tasks.cluster.devices import resource
+from tasks.cluster.identity import resource
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.placement import received, sent
 from tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error

@@ -33,6 +33,12 @@ from chess_snn.types import Json, LogFn
 from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
+SAMPLE_GAMES: Final = 10
+"""Of the newest iteration, among the files of the run."""
+
+_LOSSES: Final = ("total", "policy", "value", "plies_left")
+"""Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
+
 
 @task(name="report", task_run_name="report")
 def report(folder: CampaignFolder) -> str | None:
@@ -46,13 +52,6 @@ def report(folder: CampaignFolder) -> str | None:
     except (CorruptDataError, UsageError) as error:
         return str(error)
     return None
-
-
-SAMPLE_GAMES: Final = 10
-"""Of the newest iteration, among the files of the run."""
-
-_LOSSES: Final = ("total", "policy", "value", "plies_left")
-"""Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
 
 
 @task(name="record", task_run_name="record-{iteration}")

@@ -31,7 +31,7 @@ from chess_snn.cores import num_cores, unbound
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.types import Json, Progress
-from tasks.cluster.devices import own_device
+from tasks.cluster.identity import own_device
 
 _Result = TypeVar("_Result")
 
@@ -67,7 +67,7 @@ class Done(Generic[_Result]):
     worker: str
     """The worker's name."""
     device: str
-    """As :func:`tasks.cluster.devices.own_device` names it; empty if the worker has no place."""
+    """As :func:`tasks.cluster.identity.own_device` names it; empty if the worker has no place."""
     seconds: float
     """That the worker spent on it."""
 

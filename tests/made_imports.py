@@ -7,7 +7,8 @@ from pathlib import Path
 from benchmarks.random_data import play_random_games
 from chess_snn.data import GameRecords, write_shard
 from chess_snn.games import get_game
-from chess_snn.pgn.folder import ImportFolder, ImportReport, ImportSource
+from chess_snn.pgn.folder import ImportFolder, ImportSource
+from chess_snn.pgn.report import ImportReport
 
 GAMES_EACH = 12
 

@@ -31,11 +31,12 @@ from chess_snn.data import (
     write_shard,
 )
 from chess_snn.errors import ConfigError, UsageError
-from chess_snn.evaluation.engines.player import DEFAULT_LINES, EngineTeacher, Lines
+from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, EngineTeacher, Lines
 from chess_snn.games import Game, get_game
 from chess_snn.games.base import GameBatch
 from chess_snn.nets import Evaluator, make_evaluator
-from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportReport, ImportSource
+from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
+from chess_snn.pgn.report import ImportReport
 from chess_snn.process_pool import process_pool
 from chess_snn.search import MAX_SIMULATIONS, SearchResult, make_tree_search
 from chess_snn.self_play.group import GameRecorder

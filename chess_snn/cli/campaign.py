@@ -17,7 +17,8 @@ from chess_snn.campaign import (
 from chess_snn.campaign.backup import check_store
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
-from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
+from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.forking import fork_campaign, fork_config
 from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
@@ -264,7 +265,7 @@ def _check_before_create(config: CampaignConfig) -> None:
     check_store(config.storage)
     _check_workers(config)
     if server := os.environ.get("PREFECT_API_URL"):
-        load_flows("deploying").check_server(server)
+        load_flows("prefect_errors").check_server(server)
 
 
 def _check_workers(config: CampaignConfig) -> None:

@@ -45,7 +45,7 @@ def certs(
 
     chess-snn cluster certs ~/chess-snn-certs
     """
-    load_cluster("programs").make_certificates(directory)
+    load_cluster("security").make_certificates(directory)
     print_message(
         f"{directory}: certificates and their key. Copy the folder to each host, and name it "
         "there: export CHESS_SNN_CERTIFICATES=FOLDER"
@@ -69,7 +69,7 @@ def scheduler(
     check_range("--port", port, ge=1, le=65535)
     scheme = "tcp" if is_loopback(host) and not certificates else "tls"
     written = f"[{host}]" if ":" in host else host
-    security = load_cluster("programs").security_of(
+    security = load_cluster("security").security_of(
         f"{scheme}://{written}:{port}", certificates, "--certificates"
     )
     load_cluster("programs").run_scheduler(host, port, security, _print_ready)
@@ -106,7 +106,7 @@ def worker(
     chess-snn cluster worker tls://box-a:8786 --certificates box-b
     """
     check_range("--patience-s", patience_s, ge=0, le=1_000_000)
-    security = load_cluster("programs").security_of(address, certificates, "--certificates")
+    security = load_cluster("security").security_of(address, certificates, "--certificates")
     pace = pace_settings(workers, workers_per_device, gpus, device, self_play_device, cluster="")
     config = load_config(settings=[*pace, ("execution.worker_memory_mib", memory_mib)])
     plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)

@@ -28,6 +28,17 @@ Row = TypeVar("Row")
 _LINE_PERIOD_S: Final = 10.0
 """Between lines of progress, where there is no terminal for a bar."""
 
+_ARROWS: Final = {"A": "up", "B": "down", "C": "right", "D": "left"}
+_ARROW: Final = re.compile(r"\x1b[\[O](?P<arrow>[A-D])")
+_SEQUENCE: Final = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]")
+"""Any other key that a terminal writes as several characters."""
+_END: Final = "\x04"
+"""Ctrl-D."""
+_ESCAPE: Final = "\x1b"
+_ESCAPE_S: Final = 0.05
+"""After which the first character of an arrow is a key of its own."""
+_MOST_AT_ONCE: Final = 1024
+
 
 def print_message(text: str) -> None:
     """Print a line for people, which stays one line in a log file however long it is."""
@@ -112,18 +123,6 @@ def _line_now_and_then(label: str, unit: str) -> Callable[[int, int], None]:
             print_message(f"{label}: {done:,}/{total:,} {unit}")
 
     return tell
-
-
-_ARROWS: Final = {"A": "up", "B": "down", "C": "right", "D": "left"}
-_ARROW: Final = re.compile(r"\x1b[\[O](?P<arrow>[A-D])")
-_SEQUENCE: Final = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]")
-"""Any other key that a terminal writes as several characters."""
-_END: Final = "\x04"
-"""Ctrl-D."""
-_ESCAPE: Final = "\x1b"
-_ESCAPE_S: Final = 0.05
-"""After which the first character of an arrow is a key of its own."""
-_MOST_AT_ONCE: Final = 1024
 
 
 def has_keyboard() -> bool:

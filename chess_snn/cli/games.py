@@ -42,8 +42,8 @@ from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.games import get_game
-from chess_snn.pgn.folder import FAULT_KINDS
 from chess_snn.pgn.importing import Imported, import_pgn
+from chess_snn.pgn.report import FAULT_KINDS
 from chess_snn.types import Json
 
 app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)

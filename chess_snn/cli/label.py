@@ -12,7 +12,8 @@ from chess_snn.cli.options import JsonFile, NetworkDeviceOption, SimulationsOpti
 from chess_snn.cli.players import find_network
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
-from chess_snn.evaluation.engines.player import DEFAULT_LINES, ENGINE_FORMS, Lines, is_engine_name
+from chess_snn.evaluation.engines.player import ENGINE_FORMS, is_engine_name
+from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, Lines
 from chess_snn.games import get_game
 
 

@@ -23,13 +23,8 @@ from chess_snn.config import check_range
 from chess_snn.data import write_bytes, write_json, write_parts
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.check import (
-    LadderGames,
-    available_players,
-    num_same_games,
-    pack_games,
-    unpack_games,
-)
+from chess_snn.evaluation.ladder.check import available_players, num_same_games
+from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import (
     GAMES_FILE,
     LADDER_FILE,

@@ -16,15 +16,9 @@ from typing import Final
 from chess_snn.config import check_range
 from chess_snn.data import is_committed, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.pgn.folder import (
-    ID_LENGTH,
-    BadGame,
-    ImportFolder,
-    ImportReport,
-    ImportSource,
-    shard_meta,
-)
+from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource, shard_meta
 from chess_snn.pgn.reading import read_games
+from chess_snn.pgn.report import BadGame, ImportReport
 from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
 from chess_snn.process_pool import process_pool
 from chess_snn.types import Progress

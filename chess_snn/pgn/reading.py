@@ -25,8 +25,8 @@ from chess_snn.games.chess.layout import (
     STATE_WORDS,
 )
 from chess_snn.games.chess.san import AMBIGUOUS
-from chess_snn.pgn.folder import BadGame, ImportReport, RefusedGameError
 from chess_snn.pgn.replay import PLAYED, replay
+from chess_snn.pgn.report import BadGame, ImportReport, RefusedGameError
 from chess_snn.pgn.scan import (
     BAD_BYTE,
     BAD_TAG,

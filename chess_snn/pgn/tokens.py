@@ -13,7 +13,6 @@ import numpy as np
 
 from chess_snn.data import START_KINDS
 from chess_snn.jit import kernel
-from chess_snn.pgn.folder import RefusedGameError
 from chess_snn.pgn.moves import (
     DELIMITERS,
     byte_at,
@@ -21,6 +20,7 @@ from chess_snn.pgn.moves import (
     skip_en_passant_mark,
     table_of,
 )
+from chess_snn.pgn.report import RefusedGameError
 from chess_snn.types import UInt8Array
 
 NO_RESULT: Final = 0

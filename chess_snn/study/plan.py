@@ -46,7 +46,8 @@ from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.ladder.adaptive import BATCH_PAIRS
 from chess_snn.games import get_game
-from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportReport, ImportSource
+from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
+from chess_snn.pgn.report import ImportReport
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.study.rating import MOST_GAMES
 from chess_snn.study.variants import Variant

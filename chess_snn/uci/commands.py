@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from chess_snn.uci.options import Limits
+from chess_snn.uci.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)

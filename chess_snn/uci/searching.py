@@ -18,7 +18,8 @@ from chess_snn.games.chess.notation import parse_uci
 from chess_snn.search import Line
 from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.engine import Engine
-from chess_snn.uci.options import UNLIMITED, Budget, Limits, Options, budget_of
+from chess_snn.uci.limits import UNLIMITED, Budget, Limits, budget_of
+from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import NO_MOVE, best_move, info_lines
 

@@ -11,7 +11,7 @@ from distributed.core import Status
 
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError
-from tasks.cluster.devices import resource
+from tasks.cluster.identity import resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
 """For Dask's own pages, which have no password and are not used here."""

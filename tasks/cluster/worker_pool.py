@@ -21,14 +21,8 @@ from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.viewing.events import WorkerProgress
 from chess_snn.types import Json, LogFn
-from tasks.cluster.devices import (
-    IDENTITY,
-    STRIKES,
-    DeviceHealth,
-    PoolWorker,
-    UseTotals,
-    differences,
-)
+from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
+from tasks.cluster.identity import IDENTITY, differences
 from tasks.cluster.nannies import EXIT_TOPIC
 
 FROZEN_AFTER_S: Final = 60.0

@@ -21,7 +21,7 @@ from tornado.ioloop import IOLoop
 import tasks.remote  # noqa: F401 - for its modules
 from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.cores import bind_to
-from tasks.cluster.devices import IDENTITY, tell_identity
+from tasks.cluster.identity import IDENTITY, tell_identity
 
 DASK_SETTINGS: Final = {
     # By the wall clock, which may jump; campaigns end frozen workers (tasks.cluster.worker_pool).

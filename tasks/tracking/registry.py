@@ -68,6 +68,13 @@ SIGNATURE = ModelSignature(
     ]),
 )
 
+_ADDRESS: Final = re.compile(
+    r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"
+)
+_UNKNOWN: Final = {ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE)}
+_KEPT_IN: Final = "models"
+_MOST_LISTED: Final = 20
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRegistry:
@@ -198,14 +205,6 @@ def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
         pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in SERVED_WITH],
         mlflow_model=model,
     )
-
-
-_ADDRESS: Final = re.compile(
-    r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"
-)
-_UNKNOWN: Final = {ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE)}
-_KEPT_IN: Final = "models"
-_MOST_LISTED: Final = 20
 
 
 def fetch_model(address: str) -> Path:

@@ -12,7 +12,7 @@ from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.data import read_shard_of, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, EngineError, UsageError
-from chess_snn.evaluation.engines.player import Lines
+from chess_snn.evaluation.engines.teacher import Lines
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, save_network
 from chess_snn.pgn.folder import ImportFolder

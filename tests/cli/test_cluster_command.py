@@ -90,7 +90,7 @@ def test_the_command_for_workers_loads_neither_prefect_nor_mlflow():
     program = (
         "import sys, chess_snn.cli.cluster, tasks.remote, tasks.cluster.worker_setup\n"
         "import tasks.cluster.programs\n"
-        "import tasks.remote, tasks.cluster.devices, tasks.cluster.programs\n"
+        "import tasks.remote, tasks.cluster.identity, tasks.cluster.security\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} "
         "& {'prefect', 'mlflow', 'flows'}))"
     )

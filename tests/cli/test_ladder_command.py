@@ -9,7 +9,7 @@ import chess.pgn
 import pytest
 from small_campaigns import make_networks
 
-from chess_snn.evaluation.ladder.check import pack_games, unpack_games
+from chess_snn.evaluation.ladder.games_file import pack_games, unpack_games
 
 SMALL = ("--pairs", 6, "--players", "random,greedy~50,greedy", "--max-plies", 60, "--threads", 1)
 

@@ -32,14 +32,8 @@ from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli import console as console_module
 from chess_snn.cli import watch as watch_module
-from chess_snn.cli.watch import (
-    BLOCKS,
-    PLAIN,
-    campaign_terminal,
-    dashboard,
-    sparkline,
-    workers_table,
-)
+from chess_snn.cli.dashboard import BLOCKS, PLAIN, dashboard, sparkline, workers_table
+from chess_snn.cli.watch import campaign_terminal
 
 COMMAND = [sys.executable, "-c", "from chess_snn.cli import main; main()", "watch"]
 """The command line of these sources, wherever another one may be installed."""

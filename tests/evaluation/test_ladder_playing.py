@@ -15,7 +15,7 @@ from simulated_ladder import play_pairs
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder import playing
-from chess_snn.evaluation.ladder.check import LadderGames, pack_games, unpack_games
+from chess_snn.evaluation.ladder.games_file import LadderGames, pack_games, unpack_games
 from chess_snn.evaluation.ladder.ladder import PairResults
 from chess_snn.evaluation.ladder.playing import (
     LADDER_PLAYERS,

@@ -9,7 +9,7 @@ from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.openings import random_openings
 from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
 from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
-from chess_snn.evaluation.ratings.result import (
+from chess_snn.evaluation.ratings.davidson import (
     COLOUR,
     LOG_DRAW,
     gathered_matrix,

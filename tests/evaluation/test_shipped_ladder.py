@@ -11,14 +11,15 @@ from simulated_ladder import simulated_ladder
 
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.check import available_players, unpack_games
+from chess_snn.evaluation.ladder.check import available_players
+from chess_snn.evaluation.ladder.games_file import unpack_games
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults, read_ladder, shipped_games
 from chess_snn.evaluation.ladder.playing import LADDER_PLAYERS, uses_engine
 from chess_snn.evaluation.match_files import match_pgn
 from chess_snn.evaluation.named_players import DECREED_RATINGS
 from chess_snn.evaluation.ratings.crosstable import Crosstable
+from chess_snn.evaluation.ratings.davidson import COLOUR, LOG_DRAW, log_probabilities
 from chess_snn.evaluation.ratings.fit import fit_ratings
-from chess_snn.evaluation.ratings.result import COLOUR, LOG_DRAW, log_probabilities
 from chess_snn.evaluation.scores import ELO_PER_NAT
 from chess_snn.games import get_game
 

@@ -7,14 +7,14 @@ import chess.engine
 import numpy as np
 import pytest
 
-from chess_snn.evaluation.engines.player import (
+from chess_snn.evaluation.engines.process import Candidate
+from chess_snn.evaluation.engines.teacher import (
     EngineTeacher,
     Lines,
     expected_score,
     score_cp,
     softmax_of,
 )
-from chess_snn.evaluation.engines.process import Candidate
 from chess_snn.evaluation.openings import random_openings
 
 DEPTH = 4

@@ -7,9 +7,9 @@ import stat
 import pytest
 
 from chess_snn.errors import ConfigError, UsageError
-from tasks.cluster import devices
-from tasks.cluster.devices import differences, own_software, resource
-from tasks.cluster.programs import (
+from tasks.cluster import identity
+from tasks.cluster.identity import differences, own_software, resource
+from tasks.cluster.security import (
     CERTIFICATES,
     make_certificates,
     read_certificates,
@@ -150,7 +150,7 @@ def test_each_difference_is_named_with_both_sides(name):
 
 def test_another_build_of_torch_is_the_same_software(monkeypatch):
     found = {"torch": "2.13.0+cpu", "numpy": "2.4", "numba": "0.68", "distributed": "2026.8.0"}
-    monkeypatch.setattr(devices.metadata, "version", found.__getitem__)
+    monkeypatch.setattr(identity.metadata, "version", found.__getitem__)
     cpu = own_software.__wrapped__()
     found["torch"] = "2.13.0+cu130"
     assert own_software.__wrapped__() == cpu
@@ -160,5 +160,5 @@ def test_another_build_of_torch_is_the_same_software(monkeypatch):
 def test_a_device_is_called_by_its_role_and_software(monkeypatch):
     ours = resource("play")
     assert ours != resource("train")
-    monkeypatch.setattr(devices, "own_software", lambda: {"chess-snn": "0.0.1"})
+    monkeypatch.setattr(identity, "own_software", lambda: {"chess-snn": "0.0.1"})
     assert resource("play") != ours

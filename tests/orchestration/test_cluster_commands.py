@@ -16,7 +16,7 @@ pytest.importorskip("mlflow")
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from tasks.cluster.programs import make_certificates  # noqa: E402
+from tasks.cluster.security import make_certificates  # noqa: E402
 
 SETTINGS = (
     "campaign.iterations=2", "self_play.games_per_iteration=12", "self_play.games_per_shard=3",

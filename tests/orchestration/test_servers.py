@@ -32,7 +32,7 @@ from flows import (
     servers,
 )
 from flows.context import campaign_tag, close_stale_flow_runs
-from flows.deploying import ServerGoneError
+from flows.prefect_errors import ServerGoneError
 from flows.server_processes import Server
 from flows.servers import (
     DATABASE_VARIABLE,

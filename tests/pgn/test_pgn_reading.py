@@ -10,8 +10,8 @@ import pytest
 from chess_snn.data import START_KINDS
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
-from chess_snn.pgn.folder import FAULT_KINDS
 from chess_snn.pgn.reading import game_starts, read_games
+from chess_snn.pgn.report import FAULT_KINDS
 
 GAME = get_game("chess")
 

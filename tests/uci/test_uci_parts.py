@@ -11,7 +11,8 @@ from chess_snn.games import get_game
 from chess_snn.uci import Options
 from chess_snn.uci.commands import Go, Nonsense, SetOption, SetPosition, Word, parse
 from chess_snn.uci.engine import LONGEST_WAVE_S, Pace
-from chess_snn.uci.options import Limits, declare, set_option
+from chess_snn.uci.limits import Limits
+from chess_snn.uci.options import declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import centipawns, moves_to_mate, wdl_per_mille
 

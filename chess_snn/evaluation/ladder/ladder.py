@@ -25,7 +25,7 @@ _OUTCOMES: Final = (1, 0, -1)
 SCHEMA: Final = 1
 LADDER_FILE: Final = "ladder.json"
 GAMES_FILE: Final = "ladder.games.zst"
-"""Beside it: every game, see :func:`chess_snn.evaluation.ladder.check.unpack_games`."""
+"""Beside it: every game, see :func:`chess_snn.evaluation.ladder.games_file.unpack_games`."""
 _DATA: Final = "data"
 
 

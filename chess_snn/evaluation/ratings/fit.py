@@ -1,7 +1,7 @@
 """Ratings from all games at once: the likeliest ones under a weak prior, with their errors.
 
 One joint fit, never updates game by game: those depend on the order and carry no error bar. The
-model is in `result`.
+model is in `davidson`.
 
 The prior is :data:`PRIOR_GAMES` imagined games of every player, as in BayesElo and Ordo: they are
 spread over its opponents as its real games are, and over colours and outcomes evenly. With them
@@ -23,22 +23,14 @@ import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import RatingError
+from chess_snn.evaluation.ratings import davidson
 from chess_snn.evaluation.ratings.crosstable import (
     Crosstable,
     RatedGame,
     linked_to,
     scored_against,
 )
-from chess_snn.evaluation.ratings.result import (
-    FEATURES,
-    NUM_SHARED,
-    Ratings,
-    gathered_matrix,
-    gathered_vector,
-    information,
-    log_likelihood,
-    score,
-)
+from chess_snn.evaluation.ratings.result import Ratings
 from chess_snn.types import Float64Array
 
 DEFAULT_ANCHOR: Final = "random"
@@ -141,16 +133,16 @@ def most_likely(table: Crosstable, anchor: int) -> Float64Array:
         float64[P + 2], nats: ratings, colour advantage, log_draw.
     """
     counts, pairings = table.totals() + _prior(table), table.pairings
-    theta = np.zeros(len(table.players) + NUM_SHARED)
-    reached = log_likelihood(theta, counts, pairings)
+    theta = np.zeros(len(table.players) + davidson.NUM_SHARED)
+    reached = davidson.log_likelihood(theta, counts, pairings)
     for _ in range(_MAX_ITERATIONS):
-        slopes = score(theta, counts, pairings)
-        gradient = gathered_vector(slopes, pairings, len(table.players))
-        step = _inverse(table, information(theta, counts, pairings), anchor) @ gradient
+        slopes = davidson.score(theta, counts, pairings)
+        gradient = davidson.gathered_vector(slopes, pairings, len(table.players))
+        step = _inverse(table, davidson.information(theta, counts, pairings), anchor) @ gradient
         if gradient @ step <= _TOLERANCE:
             return theta + step
         step *= min(1.0, _LONGEST_STEP / np.abs(step).max())
-        while (found := log_likelihood(theta + step, counts, pairings)) < reached:
+        while (found := davidson.log_likelihood(theta + step, counts, pairings)) < reached:
             step /= 2.0
         theta, reached = theta + step, found
     return theta
@@ -162,17 +154,17 @@ def _prior(table: Crosstable) -> Float64Array:
     num_games, _ = table.games_and_scores()
     first, second = table.pairings.T
     imagined = PRIOR_GAMES * games * (1.0 / num_games[first] + 1.0 / num_games[second])
-    shape = FEATURES.shape[:2]
+    shape = davidson.FEATURES.shape[:2]
     return np.broadcast_to(imagined[:, None, None] / np.prod(shape), (len(games), *shape))
 
 
 def _covariance(table: Crosstable, theta: Float64Array, anchor: int) -> Float64Array:
     """float64[P + 2, P + 2] nats^2, of ``theta``."""
     totals, num_openings = table.totals().astype(np.float64), table.openings_of_pairings()
-    known = information(theta, totals, table.pairings)
-    imagined = information(theta, _prior(table), table.pairings)
+    known = davidson.information(theta, totals, table.pairings)
+    imagined = davidson.information(theta, _prior(table), table.pairings)
     results = table.results.astype(np.float64)
-    scores = score(theta, results, table.pairings[table.pairing_of])
+    scores = davidson.score(theta, results, table.pairings[table.pairing_of])
     shown = np.zeros_like(known)
     np.add.at(
         shown, table.pairing_of,
@@ -182,13 +174,13 @@ def _covariance(table: Crosstable, theta: Float64Array, anchor: int) -> Float64A
     trust = known[:, :1, :1] / (known[:, :1, :1] + _TRUSTED_INFORMATION)
     varied = trust * shown + (1.0 - trust) * games_each * known
     inverse = _inverse(table, known + imagined, anchor)
-    meat = gathered_matrix(varied + imagined, table.pairings, len(table.players))
+    meat = davidson.gathered_matrix(varied + imagined, table.pairings, len(table.players))
     return inverse @ meat @ inverse
 
 
 def _inverse(table: Crosstable, blocks: Float64Array, anchor: int) -> Float64Array:
     """float64[P + 2, P + 2]: of the information of all pairings, 0 at the anchor."""
-    matrix = gathered_matrix(blocks, table.pairings, len(table.players))
+    matrix = davidson.gathered_matrix(blocks, table.pairings, len(table.players))
     free = np.delete(np.arange(len(matrix)), anchor)
     inverse = np.zeros_like(matrix)
     inverse[np.ix_(free, free)] = np.linalg.inv(matrix[np.ix_(free, free)])

@@ -1,0 +1,194 @@
+"""A campaign as a picture in a terminal: what runs now, and the figures of its iterations."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.filesize import decimal
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from chess_snn.campaign.store.plans import campaign_length
+from chess_snn.campaign.viewing.events import (
+    StageProgress,
+    WorkerProgress,
+    WorkersProgress,
+)
+from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interval, interval
+from chess_snn.campaign.viewing.live import WriterState
+from chess_snn.campaign.viewing.results import CURVES, opponents_of, score_column
+from chess_snn.campaign.viewing.watching import CampaignView
+from chess_snn.cli.results import matches_table
+from chess_snn.report.columns import column
+from chess_snn.types import Json
+
+_BAR_WIDTH: Final = 30
+_STAGE_BAR_WIDTH: Final = 20
+_LABEL_WIDTH: Final = 20
+_FIGURES_WIDTH: Final = 30
+"""Characters of a line that the newest figures need."""
+_MOST_POINTS: Final = 60
+
+_STATE_STYLES: Final = {
+    WriterState.RUNNING: "green", WriterState.STOPPED: "red", WriterState.ELSEWHERE: "yellow",
+}
+BLOCKS: Final = "▁▂▃▄▅▆▇█"
+PLAIN: Final = "_.-=+*%#"
+"""Levels of a curve, and those for a terminal whose encoding lacks them."""
+_GIB: Final = 2**30
+
+
+def dashboard(view: CampaignView, console: Console) -> RenderableType:
+    """The picture of ``view``, for the size and encoding of ``console``."""
+    parts: list[RenderableType] = [_header(view), _stages(view)]
+    parts += [Text(f"ALARM {alarm}", style="bold red") for alarm in view.alarms]
+    parts.append(_curves(view, console))
+    if view.final_matches:
+        parts.append(matches_table("at the end of the campaign", view.final_matches))
+    parts.append(workers_table(view.workers))
+    parts.append(_resources(view))
+    return Group(*parts)
+
+
+def _header(view: CampaignView) -> RenderableType:
+    title = Text(f"campaign {view.folder.name}", style="bold")
+    title.append(f"  {campaign_length(view.folder)}", style="not bold")
+    if view.is_finished:
+        state = Text("finished", style="green")
+    else:
+        style = _STATE_STYLES[view.writer.state] if view.writer else "yellow"
+        state = Text(describe_writer(view), style=style)
+    champion = "" if view.champion is None else f", champion gen {view.champion}"
+    left = None if view.is_finished else view.seconds_left
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(
+        ProgressBar(total=1.0, completed=view.progress, width=_BAR_WIDTH),
+        f"{view.progress:.0%}, run for {duration(view.elapsed_s)}"
+        + ("" if left is None else f", {duration(left)} left"),
+    )
+    parts: list[RenderableType] = [title, state, bar]
+    parts.append(f"{len(view.receipts):,} iterations finished{champion}")
+    if played := [r.promotion for r in view.receipts if r.promotion is not None]:
+        parts.append(Text(f"last candidate: {played[-1]}", style="dim"))
+    return Group(*parts)
+
+
+def _stages(view: CampaignView) -> RenderableType:
+    now_s, more = time.time(), [""] * len(view.stages)
+    if view.is_running and view.writer is not None:
+        begun_s = view.writer.since.timestamp()
+        more = [f", for {duration(max(0.0, now_s - max(stage.begun_s, begun_s)))}"
+                for stage in view.stages]
+    parts = [stage_bars(view.stages, more)]
+    if not view.is_finished and not view.is_running:
+        quiet_s = max(0.0, now_s - view.last_sign_s)
+        parts.append(Text(f"  last written to {duration(quiet_s)} ago", style="dim"))
+    return Group(*parts)
+
+
+def stage_bars(stages: Sequence[StageProgress], more: Sequence[str] = ()) -> RenderableType:
+    """A line a stage: a bar where something is counted, its progress, and its text in ``more``."""
+    grid = Table.grid(padding=(0, 1))
+    for stage, rest in zip(stages, more or [""] * len(stages), strict=True):
+        total = stage.total or None  # without a total the bar pulses
+        bar = ProgressBar(total=total, completed=stage.done, width=_STAGE_BAR_WIDTH)
+        grid.add_row("", bar if stage.unit else "", Text(f"{stage}{rest}"))
+    return grid
+
+
+def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
+    """One line for all together and, if they are few, a row for each; nothing without any."""
+    if not workers:
+        return Group()
+    line = Text(str(WorkersProgress(tuple(workers))), style="dim")
+    if len(workers) > MOST_WORKERS:
+        return line
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    for _ in range(5):
+        table.add_column(no_wrap=True, justify="right")
+    table.add_column()  # the one that is wrapped in a narrow terminal
+    for worker in workers:
+        table.add_row(
+            Text(f"  {worker.name}"), f"{worker.games:,} games", f"{worker.games_per_s:,.1f}/s",
+            worker.gpu_text,
+            f"{worker.cores:.1f} cores, {worker.memory_bytes / _GIB:.1f} GiB",
+            f"seen {worker.quiet_s:.0f} s ago", Text(worker.doing or "idle", style="dim"),
+        )
+    return Group(line, table)
+
+
+def describe_writer(view: CampaignView) -> str:
+    """Whether a process runs the campaign, and which one."""
+    if view.writer is None:
+        return "not begun: no process has run it yet"
+    if view.writer.state is WriterState.STOPPED:
+        return f"{view.writer}; go on with it: chess-snn campaign resume {view.folder.path}"
+    return str(view.writer)
+
+
+def _curves(view: CampaignView, console: Console) -> RenderableType:
+    """A line for each figure that was measured: its curve, and the newest value or interval."""
+    levels = BLOCKS if console.encoding.startswith("utf") else PLAIN
+    width = max(1, min(_MOST_POINTS, console.width - _LABEL_WIDTH - _FIGURES_WIDTH))
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True)
+
+    def draw(
+        label: str, name: str, newest: Callable[[Json], str], low: float | None = None,
+        high: float | None = None,
+    ) -> None:
+        measured = [row for row in view.rows if row.get(name) is not None]
+        if measured:
+            values = [row[name] for row in measured]
+            curve = sparkline(values, width, low=low, high=high, levels=levels)
+            grid.add_row(Text(label), Text(curve, style="cyan"), Text(newest(measured[-1])))
+
+    for label, name, form in CURVES:
+        draw(label, name, column(name, form))
+    if any(row["score"] is not None for row in view.rows):
+        grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))
+        for opponent in opponents_of(view.folder.config):
+            newest = partial(interval, opponent=opponent)
+            draw(f"  {opponent}", score_column(opponent), newest, 0.0, 1.0)
+        draw("Elo", "elo", elo_interval)
+    return grid
+
+
+def sparkline(
+    values: Sequence[float], width: int, *, low: float | None = None, high: float | None = None,
+    levels: str = BLOCKS,
+) -> str:
+    """The newest ``width`` of ``values``, one character each, the oldest first.
+
+    Args:
+        values: those that are not finite are left out.
+        width: most characters.
+        low: the value of the lowest level; by default the least of those shown.
+        high: the value of the highest level; by default the greatest of those shown.
+        levels: the characters, lowest first.
+    """
+    shown = [value for value in values if math.isfinite(value)][-width:]
+    if not shown:
+        return ""
+    bottom, top = min(shown) if low is None else low, max(shown) if high is None else high
+    if top == bottom:
+        return levels[(len(levels) - 1) // 2] * len(shown)
+    numbers = (math.floor((value - bottom) / (top - bottom) * len(levels)) for value in shown)
+    return "".join(levels[min(len(levels) - 1, max(0, number))] for number in numbers)
+
+
+def _resources(view: CampaignView) -> Text:
+    line = f"disk {decimal(view.disk.used_bytes)}, {decimal(view.disk.free_bytes)} free"
+    if (use := view.processes) is not None:
+        line += (
+            f"; processes: {use.num_processes}, using {use.cores:.1f} cores and "
+            f"{decimal(use.memory_bytes)} of memory"
+        )
+    return Text(line, style="dim")
