@@ -124,11 +124,9 @@ def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
 
 def describe_writer(view: CampaignView) -> str:
     """Whether a process runs the campaign, and which one."""
-    if view.writer is None:
-        return "not begun: no process has run it yet"
-    if view.writer.state is WriterState.STOPPED:
-        return f"{view.writer}; go on with it: chess-snn campaign resume {view.folder.path}"
-    return str(view.writer)
+    if view.writer is not None and view.writer.state is WriterState.STOPPED:
+        return f"{view.state_text}; go on with it: chess-snn campaign resume {view.folder.path}"
+    return view.state_text
 
 
 def _curves(view: CampaignView, console: Console) -> RenderableType:

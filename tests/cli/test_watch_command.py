@@ -155,7 +155,7 @@ def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
     try:
         told = [watching.stdout.readline() for _ in range(3)]
         assert told[1].startswith("iteration 0 (25% of the campaign)")
-        assert told[2] == "not begun: no process has run it yet\n"
+        assert told[2] == "stopped: no process has run it in this folder\n"
         for line in ("a worker died", "it came back"):
             log(folder, line)
             assert watching.stdout.readline() == f"{line}\n"
