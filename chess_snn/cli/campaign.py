@@ -77,7 +77,10 @@ def start(
     set: SetOption = None,
     warm_start: Annotated[
         Path | None,
-        typer.Option(help="Learn from these games first: the --out of chess-snn games import."),
+        typer.Option(
+            help="Learn from these games first: the --out of chess-snn games import or label. With "
+            "--from, that network goes on learning."
+        ),
     ] = None,
     start_from: Annotated[
         str, typer.Option("--from", help=f"Generation 0 is this network: {KNOWN_MODELS}.")

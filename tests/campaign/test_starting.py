@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from made_imports import make_import
 from small_campaigns import MICRO, play_iteration, stage_rebuilder
 
 from chess_snn.campaign import CampaignFolder, read_receipts
@@ -16,9 +18,12 @@ from chess_snn.campaign.integrity.preflight import check_settings
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.exporting import export_model
 from chess_snn.campaign.models.starting import Start, create_campaign, find_start
+from chess_snn.campaign.models.versions import model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation, window_shards
+from chess_snn.campaign.stages.dataset import fix_dataset
+from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.data import ReplayWindow, read_manifest, read_shard
+from chess_snn.data import ReplayWindow, is_committed, read_manifest, read_shard
 from chess_snn.errors import (
     BeyondRepairError,
     CampaignError,
@@ -27,7 +32,13 @@ from chess_snn.errors import (
     UsageError,
 )
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, net_config, save_network
+from chess_snn.nets import (
+    build_network,
+    load_network,
+    net_config,
+    network_digest,
+    save_network,
+)
 from chess_snn.training import WEIGHTS, load_trainer
 
 
@@ -78,6 +89,30 @@ def test_generation_0_is_the_given_network_under_its_own_settings(parent, tmp_pa
         assert verify_campaign(folder).is_whole
 
 
+def test_a_given_network_learns_from_a_dataset_first(parent, tmp_path):
+    games = make_import(tmp_path / "games")
+    settings = [
+        *(text for text in MICRO if not text.startswith("net.")), "training.batch_size=64",
+        "training.warmup_steps=1000000", f'supervised.games="{games}"',
+    ]
+    start = start_from(f"{parent.path}@2")
+    folder = create_campaign(
+        tmp_path / "new", fix_dataset(start.load_config(settings=settings)), start
+    )
+    assert not is_committed(folder.checkpoint(0)), "it has to learn first"
+    train_first_generation(folder.path)
+    given, learnt = (load_network(path / WEIGHTS) for path in (
+        parent.checkpoint(2), folder.checkpoint(0)
+    ))
+    assert network_digest(learnt) != network_digest(given)
+    for before, after in zip(given.parameters(), learnt.parameters(), strict=True):
+        # The learning rate is nearly 0: it began as the network that was given.
+        torch.testing.assert_close(after, before, atol=1e-2, rtol=0)
+    card = model_card(version_of(folder, 0))
+    assert "what another network knew, and then from a dataset" in card
+    assert f"started from {parent.path}@2" in card
+
+
 def test_a_weights_file_alone_says_its_shape(tmp_path):
     shape = net_config("small", activation="relu", ticks=1)
     save_network(tmp_path / "net.safetensors", build_network(get_game("chess").spec, shape, 5))
@@ -91,7 +126,6 @@ def test_a_weights_file_alone_says_its_shape(tmp_path):
 @pytest.mark.parametrize(("changes", "said"), [
     (["net.size=small"], "net.blocks = 1.*net.blocks = 6"),
     (["net.ticks=3"], "net.ticks = 2.*net.ticks = 3"),
-    (["supervised.games=somewhere"], "supervised.games"),
 ])
 def test_settings_that_contradict_the_network_are_refused(parent, changes, said):
     with pytest.raises(UsageError, match=said):

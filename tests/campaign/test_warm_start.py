@@ -1,6 +1,7 @@
 """A campaign whose first network has learnt from a dataset."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation, trai
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import (
     learn_dataset,
+    new_network,
     supervised_facts,
     train_first_generation,
 )
@@ -243,7 +245,10 @@ def test_checkpoints_that_keep_no_settings_are_gone_on_from(four_epochs, tmp_pat
     """As they were written formerly."""
     stopped = CampaignFolder.create(tmp_path / "c", four_epochs)
     with pytest.raises(Killed):
-        learn_dataset(four_epochs, stopped.supervised, {}, kill_after_three_epochs, None, ALONE)
+        learn_dataset(
+            four_epochs, partial(new_network, four_epochs), stopped.supervised, {},
+            kill_after_three_epochs, None, ALONE,
+        )
     assert step_checkpoints(stopped.supervised)
     check_before_run(edit_config(stopped, "seed = 3\n", "seed = 9\n"))
     edit_config(stopped, "seed = 9\n", "seed = 3\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.campaign.models.references import FetchModel, Model, find_model, is_registered
-from chess_snn.campaign.stages.first_generation import commit_first_generation
+from chess_snn.campaign.stages.first_generation import commit_first_generation, is_warm
 from chess_snn.campaign.stages.window import window_shards
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.origin import Origin
@@ -48,8 +48,7 @@ class Start:
         """See that a campaign under ``config`` can start from this network.
 
         Raises:
-            UsageError: it is of another game or shape, or the campaign learns from a dataset
-                first.
+            UsageError: it is of another game or shape.
         """
         wanted, found = config.net.network(), self.network.config
         asked, game = self.origin.reference, self.network.spec.name
@@ -63,10 +62,6 @@ class Start:
             raise UsageError(
                 f"{asked} is a network with {has}, and the settings ask for {asks_for}; leave "
                 "net.… out, or start from a network of that shape"
-            )
-        if config.supervised.games:
-            raise UsageError(
-                "--from and --warm-start (supervised.games) both make generation 0; use one of them"
             )
 
 
@@ -119,7 +114,8 @@ def create_campaign(
     def fill(folder: CampaignFolder) -> None:
         for shard, name in zip(shards, games, strict=True):
             link_folder(shard, folder.path / "games" / name)
-        commit_first_generation(folder, start.network, {})
+        if not is_warm(folder):  # else it has to learn from the dataset first
+            commit_first_generation(folder, start.network, {})
 
     origin = replace(start.origin, games=games, positions=positions)
     return CampaignFolder.create(path, config, origin, fill)

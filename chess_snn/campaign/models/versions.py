@@ -77,8 +77,10 @@ class NetworkVersion:
     window_shards: tuple[str, ...] = ()
     """Shards of games it was trained on last, the oldest first."""
     window_positions: int = 0
+    origin: str | None = None
+    """Where its campaign began, if not from nothing: see :meth:`.Origin.describe`."""
     dataset: str | None
-    """Folder of games that its campaign's first network learnt from; None if that was untrained."""
+    """Folder of games that its campaign's first network learnt from; None if there were none."""
     dataset_digest: str | None
     """Of those games."""
     provenance: dict[str, str]
@@ -179,6 +181,7 @@ def _version(
         parameters=_num_parameters(config.campaign.game, net),
         simulations=config.evaluation.simulations,
         is_champion=generation == champion_of(folder, receipts),
+        origin=None if folder.origin is None else folder.origin.describe(),
         dataset=None if given is None else Path(given.games).name,
         dataset_digest=None if given is None else given.digest,
         provenance=trained_by(folder, generation) if is_there else {},
@@ -210,7 +213,9 @@ def _score_interval(receipt: Receipt) -> tuple[float | None, float | None]:
 
 def model_card(version: NetworkVersion) -> str:
     """Markdown for people: what the network is, how strong, made of what, and how it is played."""
-    sources = [] if version.dataset is None else ["a dataset"]
+    sources = [] if version.origin is None else ["what another network knew"]
+    if version.dataset is not None:
+        sources.append("a dataset")
     if version.generation:
         sources.append("games with itself")
     games = ", and then from ".join(sources) or "nothing"
@@ -259,6 +264,7 @@ def describe(version: NetworkVersion) -> dict[str, str]:
         "trained on": "" if not shards
                       else f"{version.window_positions:,} positions in {len(shards)} shards, "
                            f"{shards[0]} to {shards[-1]}",
+        "origin": version.origin or "",
         "pretraining dataset": "" if version.dataset is None
                        else f"{version.dataset} (digest {version.dataset_digest}), before the "
                             "first iteration",

@@ -3,7 +3,9 @@
 Making it is a stage as those of :mod:`chess_snn.campaign.stages`: it may be killed and repeated.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -51,9 +53,7 @@ def prepare_first_generation(folder: CampaignFolder) -> float:
         BeyondRepairError: it started from a network, has lost it, and cannot get it again.
     """
     if not is_committed(folder.checkpoint(0)):
-        origin = folder.origin
-        network = new_network(folder.config) if origin is None else _given_network(origin)
-        commit_first_generation(folder, network, {})
+        commit_first_generation(folder, _starting_network(folder), {})
     return first_entropy_ratio(folder)
 
 
@@ -63,7 +63,8 @@ def train_first_generation(
 ) -> Json:
     """Train generation 0 on the games of the configuration, and commit it.
 
-    Where several ``ranks`` train it together, rank 0 commits.
+    It begins as an untrained network, or as the one that the campaign starts from. Where several
+    ``ranks`` train it together, rank 0 commits.
 
     Returns:
         What :func:`supervised_facts` returns from now on.
@@ -72,13 +73,14 @@ def train_first_generation(
         UsageError: the games are not there any more, or others than at the start.
         CorruptDataError: a shard or a checkpoint is damaged.
         RankLostError: a rank died or froze; the last checkpoint on the way stays.
+        BeyondRepairError: the network that it starts from is not there any more.
     """
     folder = CampaignFolder.open(directory)
     if not is_committed(folder.checkpoint(0)):
         torch.set_num_threads(num_threads)
         trainer, facts = learn_dataset(
-            folder.config, folder.supervised, {FROZEN_SETTINGS: config_values(folder.config)},
-            on_progress, on_step, ranks,
+            folder.config, partial(_starting_network, folder), folder.supervised,
+            {FROZEN_SETTINGS: config_values(folder.config)}, on_progress, on_step, ranks,
         )
         if not ranks.is_first:
             return facts
@@ -108,8 +110,8 @@ def supervised_facts(folder: CampaignFolder) -> Json | None:
 
 
 def learn_dataset(
-    config: CampaignConfig, folder: Path, meta: Json, on_progress: Progress | None,
-    on_step: StepListener | None, ranks: Ranks,
+    config: CampaignConfig, begin_with: Callable[[], Network], folder: Path, meta: Json,
+    on_progress: Progress | None, on_step: StepListener | None, ranks: Ranks,
 ) -> tuple[Trainer, Json]:
     """Train a network on the games of ``config``, which are fixed, or go on with that.
 
@@ -129,7 +131,7 @@ def learn_dataset(
 
     def begin() -> Trainer:
         return Trainer(
-            game, new_network(config), config.supervised.applied_to(config.training),
+            game, begin_with(), config.supervised.applied_to(config.training),
             derive_seed(config.campaign.seed, SUPERVISED), device, ranks=ranks,
         )
 
@@ -165,6 +167,12 @@ def new_network(config: CampaignConfig) -> Network:
         get_game(config.campaign.game).spec, config.net.network(),
         derive_seed(config.campaign.seed, "network"), config.net.policy_gain,
     )
+
+
+def _starting_network(folder: CampaignFolder) -> Network:
+    """Untrained, or the one that the campaign starts from; see :func:`_given_network`."""
+    origin = folder.origin
+    return new_network(folder.config) if origin is None else _given_network(origin)
 
 
 def _given_network(origin: Origin) -> Network:

@@ -12,6 +12,7 @@ see the same folders, are processes that each call :func:`learn_network` on what
 """
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,11 @@ import torch
 
 from chess_snn.campaign.configuration.loading import build_config, config_values, first_difference
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.stages.first_generation import SUPERVISED, learn_dataset
+from chess_snn.campaign.stages.first_generation import (
+    SUPERVISED,
+    learn_dataset,
+    new_network,
+)
 from chess_snn.data import is_committed, read_json, read_manifest, sweep_temporaries, write_json
 from chess_snn.errors import UsageError
 from chess_snn.training import ALONE, Points, Ranks, StepListener, save_checkpoint
@@ -75,7 +80,8 @@ def learn_network(
     config = network_config(out)
     torch.set_num_threads(num_threads)
     trainer, facts = learn_dataset(
-        config, unfinished_folder(out), {}, on_progress, on_step, ranks
+        config, partial(new_network, config), unfinished_folder(out), {}, on_progress, on_step,
+        ranks,
     )
     if not ranks.is_first:
         return
