@@ -1,7 +1,7 @@
-"""A convolution and its neurons as one layer, which has one kernel on a GPU.
+"""A convolution and its neurons as one layer: two kernels, or one on a GPU.
 
 Where a convolution and a pass over its currents are two kernels, the currents cross memory twice.
-Here they stay in registers, and weights are read once for all ticks. The kernel is in
+In one they stay in registers, and weights are read once for all ticks. The kernel is in
 :mod:`chess_snn.nets.conv_neuron_triton_kernels`; this module cuts the work into tiles.
 
 In bf16 the spikes are those of a convolution in bf16 that adds its bias itself, but for the order
@@ -18,7 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.folded_convs import round_weights
+from chess_snn.nets.folded_convs import BinaryConv, FloatConv, round_weights
+from chess_snn.nets.inference_neurons import InferenceNeurons
+from chess_snn.nets.layers import each_tick
 from chess_snn.nets.neuron import has_triton
 
 MOST_FUSED_TICKS: Final = 8
@@ -95,8 +97,39 @@ def can_fuse(config: NetConfig, device: torch.device) -> bool:
     )
 
 
+class SeparateLayer(nn.Module):
+    """A convolution, and the neurons behind it in a pass of their own."""
+
+    def __init__(self, conv: FloatConv | BinaryConv, neurons: InferenceNeurons) -> None:
+        super().__init__()
+        self.conv, self._neurons = conv, neurons
+
+    def forward(self, x_XCHW: Tensor) -> Tensor:
+        """Currents [X, C, H, W], but for a bias that the neurons add."""
+        currents_XCHW: Tensor = self.conv(x_XCHW)
+        return currents_XCHW
+
+    def fire_static(self, x_BCHW: Tensor, ticks: int) -> tuple[Tensor, Tensor]:
+        """Currents [1, B, C, H, W] of input that stays the same, and their spikes of all ticks."""
+        current_BCHW = self(x_BCHW)
+        return current_BCHW.unsqueeze(0), self._neurons.fire_static(current_BCHW, ticks)
+
+    def fire(self, x_TBCHW: Tensor) -> Tensor:
+        """Spikes [T, B, C, H, W]."""
+        return self._neurons.fire(each_tick(self, x_TBCHW), self.conv.late_bias)
+
+    def add_and_fire(self, shortcut_TBCHW: Tensor, x_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
+        """The currents plus the shortcut, and the spikes of the sum."""
+        current_TBCHW = each_tick(self, x_TBCHW)
+        return self._neurons.add_and_fire(shortcut_TBCHW, current_TBCHW, self.conv.late_bias)
+
+    def mean_rate(self, x_TBCHW: Tensor) -> Tensor:
+        """Mean of the spikes over the ticks, float32[B, C, H, W]."""
+        return self._neurons.mean_rate(each_tick(self, x_TBCHW), self.conv.late_bias)
+
+
 class FusedConv(nn.Module):
-    """A convolution with the neurons of ``config`` behind it.
+    """A convolution with the neurons of ``config`` behind it, as one kernel.
 
     Input is bfloat16, or uint8 if ``is_integer``: spikes, or planes in {0, 1}, in channels-last
     memory. Spikes are of the type of the input.

@@ -113,7 +113,7 @@ class _Run:
 
     def __init__(self, network: InferenceNetwork, stem_NCHW: Tensor) -> None:
         self._network, self._stem_NCHW = network, stem_NCHW
-        self._membranes: list[Tensor | None] = [None] * (2 * len(network.convs1) + 4)
+        self._membranes: list[Tensor | None] = [None] * (2 * network.config.blocks + 4)
         self._policy_sum: Tensor | None = None
         self._value_sum: Tensor | None = None
         self._ticks = 0
@@ -124,12 +124,12 @@ class _Run:
         self._ticks += 1
         u_NCHW = self._stem_NCHW
         fired = self._fire(next(layers), u_NCHW)
-        for conv1, conv2 in zip(network.convs1, network.convs2, strict=True):
-            fired = self._fire(next(layers), conv1(fired))
-            u_NCHW = u_NCHW + conv2(fired)
+        for layer1, layer2 in network.blocks:
+            fired = self._fire(next(layers), layer1(fired))
+            u_NCHW = u_NCHW + layer2(fired)
             fired = self._fire(next(layers), u_NCHW)
-        policy = self._fire(next(layers), network.policy_conv(fired)).float()
-        seen = squares_first(self._fire(next(layers), network.value_conv(fired)))
+        policy = self._fire(next(layers), network.policy_layer(fired)).float()
+        seen = squares_first(self._fire(next(layers), network.value_layer(fired)))
         value = self._fire(next(layers), network.value_hidden(seen.to(network.dtype))).float()
         self._policy_sum = policy if self._policy_sum is None else self._policy_sum + policy
         self._value_sum = value if self._value_sum is None else self._value_sum + value

@@ -19,8 +19,9 @@ outputs of the value head, X images.
 """
 
 import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +35,7 @@ from chess_snn.nets.conv_neuron import (
     MOST_FUSED_TICKS,
     FusedConv,
     LayerKind,
+    SeparateLayer,
     can_fuse,
 )
 from chess_snn.nets.folded_convs import BinaryConv, FloatConv, has_integer_convolutions
@@ -43,7 +45,6 @@ from chess_snn.nets.layers import (
     Block,
     ConvNorm,
     add_empty_inputs,
-    each_tick,
     read_float32,
     read_legal_policy,
     read_policy,
@@ -67,8 +68,8 @@ class InferenceOutput:
     """float32[B, V]: what :func:`chess_snn.nets.values.read_value` reads the value from."""
 
 
-FoldedConv = FloatConv | BinaryConv | FusedConv
-"""A convolution with its normalisation folded into weights and bias; one that is fused fires."""
+FoldedLayer = SeparateLayer | FusedConv
+"""A convolution with its normalisation folded into weights and bias, and its neurons."""
 
 
 class InferenceNetwork(nn.Module):
@@ -95,20 +96,20 @@ class InferenceNetwork(nn.Module):
         policy, value = source.policy, source.value
         late_bias = neurons.adds_bias_for_nothing
 
-        def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedConv:
+        def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedLayer:
             conv = fuse_conv_bn_eval(layer.conv, layer.norm)
             if layers != "separate":
                 is_integer = precision == "int8"
                 return FusedConv(conv, self.config, is_integer, FUSED_WARPS[layers])
             if precision == "int8":
-                return BinaryConv(conv, self.spec.board_shape)
-            return FloatConv(conv, late_bias).to(self.dtype)
+                return SeparateLayer(BinaryConv(conv, self.spec.board_shape), neurons)
+            return SeparateLayer(FloatConv(conv, late_bias).to(self.dtype), neurons)
 
         self.stem = fold(source.stem, late_bias=False)
         blocks = [block for block in source.blocks if isinstance(block, Block)]
-        self.convs1 = nn.ModuleList(fold(block.conv1) for block in blocks)
-        self.convs2 = nn.ModuleList(fold(block.conv2) for block in blocks)
-        self.policy_conv, self.value_conv = fold(policy.conv), fold(value.conv)
+        self.first_layers = nn.ModuleList(fold(block.conv1) for block in blocks)
+        self.second_layers = nn.ModuleList(fold(block.conv2) for block in blocks)
+        self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
@@ -139,7 +140,7 @@ class InferenceNetwork(nn.Module):
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
         fired_TBCHW = self._trunk(planes_BPHW)
-        rate_BCHW = self.policy_rate(fired_TBCHW)
+        rate_BCHW = self.policy_layer.mean_rate(fired_TBCHW)
         logits_BA = read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
         return InferenceOutput(logits_BA, self._value(fired_TBCHW))
 
@@ -153,7 +154,7 @@ class InferenceNetwork(nn.Module):
         num_rows = len(num_legal_B)
         fired_TBCHW = self._trunk(planes_BPHW)
         legal_logits_BL = read_legal_policy(
-            self.policy_readout, self.policy_rate(fired_TBCHW)[:num_rows],
+            self.policy_readout, self.policy_layer.mean_rate(fired_TBCHW)[:num_rows],
             legal_actions_BL, num_legal_B, self.policy_is_dense,
         )
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
@@ -164,47 +165,21 @@ class InferenceNetwork(nn.Module):
             planes_BPHW = nn.functional.pad(planes_BPHW, (0, 0, 0, 0, 0, missing))
         return planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
 
+    @property
+    def blocks(self) -> Iterator[tuple[FoldedLayer, FoldedLayer]]:
+        """The two layers of each block."""
+        both = cast("list[Iterable[FoldedLayer]]", [self.first_layers, self.second_layers])
+        return zip(*both, strict=True)
+
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
         planes = self.input_of(planes_BPHW)
-        u_TBCHW, fired_TBCHW = self.fire_static(self.stem, planes)
-        for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
-            inner_TBCHW = self.fire(conv1, fired_TBCHW)
-            u_TBCHW, fired_TBCHW = self.add_and_fire(conv2, u_TBCHW, inner_TBCHW)
+        u_TBCHW, fired_TBCHW = self.stem.fire_static(planes, self.config.ticks)
+        for layer1, layer2 in self.blocks:
+            u_TBCHW, fired_TBCHW = layer2.add_and_fire(u_TBCHW, layer1.fire(fired_TBCHW))
         return fired_TBCHW
 
-    def policy_rate(self, fired_TBCHW: Tensor) -> Tensor:
-        """Mean spikes [B, C, H, W] of the policy's layer."""
-        conv = self.policy_conv
-        if isinstance(conv, FusedConv):
-            return conv.mean_rate(fired_TBCHW)
-        return self.neurons.mean_rate(each_tick(conv, fired_TBCHW), conv.late_bias)
-
-    def fire_static(self, conv: nn.Module, x_BCHW: Tensor) -> tuple[Tensor, Tensor]:
-        """The currents [1, B, C, H, W] and their spikes of all ticks."""
-        ticks = self.config.ticks
-        if isinstance(conv, FusedConv):
-            return conv.fire_static(x_BCHW, ticks)
-        current_BCHW = conv(x_BCHW)
-        return current_BCHW.unsqueeze(0), self.neurons.fire_static(current_BCHW, ticks)
-
-    def fire(self, conv: nn.Module, x_TBCHW: Tensor) -> Tensor:
-        """The spikes of a layer."""
-        if isinstance(conv, FusedConv):
-            return conv.fire(x_TBCHW)
-        assert isinstance(conv, FloatConv | BinaryConv)
-        return self.neurons.fire(each_tick(conv, x_TBCHW), conv.late_bias)
-
-    def add_and_fire(
-        self, conv: nn.Module, u_TBCHW: Tensor, x_TBCHW: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The currents of a layer plus the shortcut ``u``, in its memory or not; and spikes."""
-        if isinstance(conv, FusedConv):
-            return conv.add_and_fire(u_TBCHW, x_TBCHW)
-        assert isinstance(conv, FloatConv | BinaryConv)
-        return self.neurons.add_and_fire(u_TBCHW, each_tick(conv, x_TBCHW), conv.late_bias)
-
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
-        fired_TBCHW = self.fire(self.value_conv, fired_TBCHW)
+        fired_TBCHW = self.value_layer.fire(fired_TBCHW)
         seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))

@@ -127,19 +127,16 @@ def differing_share(one: InferenceNetwork, other: InferenceNetwork, num_position
     def compare(fired: Tensor, theirs: Tensor) -> None:
         shares.append((fired != theirs).float().mean())
 
-    u, fired = one.fire_static(one.stem, x)
-    compare(fired, other.fire_static(other.stem, x)[1])
-    for ours, theirs in zip(
-        zip(one.convs1, one.convs2, strict=True), zip(other.convs1, other.convs2, strict=True),
-        strict=True,
-    ):
-        inner = one.fire(ours[0], fired)
-        compare(inner, other.fire(theirs[0], fired))
+    u, fired = one.stem.fire_static(x, one.config.ticks)
+    compare(fired, other.stem.fire_static(x, one.config.ticks)[1])
+    for ours, theirs in zip(one.blocks, other.blocks, strict=True):
+        inner = ours[0].fire(fired)
+        compare(inner, theirs[0].fire(fired))
         compare_u = u.clone()  # the sum may take its memory
-        u, fired = one.add_and_fire(ours[1], u, inner)
-        compare(fired, other.add_and_fire(theirs[1], compare_u, inner)[1])
-    compare(one.fire(one.value_conv, fired), other.fire(other.value_conv, fired))
-    compare(one.policy_rate(fired), other.policy_rate(fired))
+        u, fired = ours[1].add_and_fire(u, inner)
+        compare(fired, theirs[1].add_and_fire(compare_u, inner)[1])
+    compare(one.value_layer.fire(fired), other.value_layer.fire(fired))
+    compare(one.policy_layer.mean_rate(fired), other.policy_layer.mean_rate(fired))
     return float(torch.stack(shares).max())
 
 

@@ -66,7 +66,9 @@ def test_the_fastest_is_chosen_and_logged(network, caplog):
 
 
 @pytest.mark.parametrize("weight", [0.0, float("nan")])
-@pytest.mark.parametrize("layer", ["stem", "convs1", "convs2", "policy_conv", "value_conv"])
+@pytest.mark.parametrize("layer", [
+    "stem", "first_layers", "second_layers", "policy_layer", "value_layer",
+])
 @pytest.mark.usefixtures("fused_is_fast", "true_bfloat16")
 def test_a_layer_that_computes_wrongly_is_not_used(network, caplog, monkeypatch, weight, layer):
     def damaged(*arguments, layers, **options):
