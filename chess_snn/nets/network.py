@@ -109,9 +109,13 @@ class Network(nn.Module):
         Raises:
             ConfigError: networks with these neurons have one tick, or there are no such many.
         """
-        other = Network(self.spec, replace(self.config, ticks=ticks))
+        return self.with_config(replace(self.config, ticks=ticks)).eval()
+
+    def with_config(self, config: NetConfig) -> "Network":
+        """The same weights under ``config``, which differs in nothing that has weights."""
+        other = Network(self.spec, config)
         other.load_state_dict(self.state_dict())
-        return other.eval()
+        return other
 
     @property
     def num_parameters(self) -> int:

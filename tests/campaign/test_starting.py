@@ -113,6 +113,25 @@ def test_a_given_network_learns_from_a_dataset_first(parent, tmp_path):
     assert f"started from {parent.path}@2" in card
 
 
+def test_neurons_may_have_other_ticks_or_levels_from_then_on(parent, tmp_path):
+    shape = net_config("tiny", activation="ilif", ticks=1)
+    save_network(tmp_path / "net.safetensors", build_network(get_game("chess").spec, shape, 5))
+    for place, setting in (
+        (f"{parent.path}@2", "net.ticks=3"), (tmp_path / "net.safetensors", "net.levels=8"),
+    ):
+        start = start_from(place)
+        config = start.load_config("smoke", settings=[setting])
+        folder = create_campaign(tmp_path / setting, config, start)
+        shutil.copytree(folder.path, tmp_path / f"{setting}-again")
+        again = CampaignFolder.open(tmp_path / f"{setting}-again")
+        shutil.rmtree(again.checkpoint(0))
+        prepare_first_generation(again)
+        for made in (folder, again):
+            network = load_network(made.checkpoint(0) / WEIGHTS)
+            assert network.config == config.net.network()
+            assert network_digest(network) == start.origin.weights_digest
+
+
 def test_a_weights_file_alone_says_its_shape(tmp_path):
     shape = net_config("small", activation="relu", ticks=1)
     save_network(tmp_path / "net.safetensors", build_network(get_game("chess").spec, shape, 5))
@@ -125,7 +144,7 @@ def test_a_weights_file_alone_says_its_shape(tmp_path):
 
 @pytest.mark.parametrize(("changes", "said"), [
     (["net.size=small"], "net.blocks = 1.*net.blocks = 6"),
-    (["net.ticks=3"], "net.ticks = 2.*net.ticks = 3"),
+    (["net.threshold=0.7"], r"net.threshold = 0\.5.*net.threshold = 0\.7"),
 ])
 def test_settings_that_contradict_the_network_are_refused(parent, changes, said):
     with pytest.raises(UsageError, match=said):

@@ -32,7 +32,7 @@ class Start:
         self, preset: str | None = None, file: Path | None = None,
         settings: Sequence[Setting] = (),
     ) -> CampaignConfig:
-        """The settings of a new campaign, whose `net.…` are those of the network.
+        """The settings of a new campaign, whose `net.…` are those of the network if none are given.
 
         Arguments are those of :func:`chess_snn.campaign.configuration.loading.load_config`.
 
@@ -47,6 +47,8 @@ class Start:
     def check(self, config: CampaignConfig) -> None:
         """See that a campaign under ``config`` can start from this network.
 
+        Its neurons may have other ticks or levels from then on, for these have no weights.
+
         Raises:
             UsageError: it is of another game or shape.
         """
@@ -57,7 +59,7 @@ class Start:
                 f"{asked} is a network of {game}, and campaign.game = "
                 f'"{config.campaign.game}"; give a network of {config.campaign.game}'
             )
-        if wanted != found:
+        if replace(wanted, ticks=found.ticks, levels=found.levels) != found:
             has, asks_for = _differences(found, wanted)
             raise UsageError(
                 f"{asked} is a network with {has}, and the settings ask for {asks_for}; leave "
@@ -115,7 +117,8 @@ def create_campaign(
         for shard, name in zip(shards, games, strict=True):
             link_folder(shard, folder.path / "games" / name)
         if not is_warm(folder):  # else it has to learn from the dataset first
-            commit_first_generation(folder, start.network, {})
+            network = start.network.with_config(config.net.network())
+            commit_first_generation(folder, network, {})
 
     origin = replace(start.origin, games=games, positions=positions)
     return CampaignFolder.create(path, config, origin, fill)

@@ -171,8 +171,9 @@ def new_network(config: CampaignConfig) -> Network:
 
 def _starting_network(folder: CampaignFolder) -> Network:
     """Untrained, or the one that the campaign starts from; see :func:`_given_network`."""
-    origin = folder.origin
-    return new_network(folder.config) if origin is None else _given_network(origin)
+    if folder.origin is None:
+        return new_network(folder.config)
+    return _given_network(folder.origin).with_config(folder.config.net.network())
 
 
 def _given_network(origin: Origin) -> Network:
