@@ -142,6 +142,14 @@ def test_a_weights_file_alone_says_its_shape(tmp_path):
     assert start.origin.campaign == ""
 
 
+def test_the_preset_says_how_a_weights_file_plays(tmp_path):
+    shape = net_config("tiny", activation="ilif", ticks=1, levels=8)
+    save_network(tmp_path / "net.safetensors", build_network(get_game("chess").spec, shape, 5))
+    config = start_from(tmp_path / "net.safetensors").load_config("cpu")
+    assert config.net.network() == shape
+    assert config.net.precision == "int8"
+
+
 @pytest.mark.parametrize(("changes", "said"), [
     (["net.size=small"], "net.blocks = 1.*net.blocks = 6"),
     (["net.threshold=0.7"], r"net.threshold = 0\.5.*net.threshold = 0\.7"),

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
-from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import json_digest
 from chess_snn.errors import ConfigError
 from chess_snn.settings import setting_fields
@@ -58,11 +58,12 @@ def load_config(
     file: Path | None = None,
     settings: Sequence[Setting] = (),
     *,
-    network: NetworkSettings | None = None,
+    network: Json | None = None,
 ) -> CampaignConfig:
     """Build a configuration; later sources and later ``settings`` win.
 
-    With ``network`` the preset's settings of the network do not count, but those do.
+    With ``network`` the preset's settings of the network do not count, but those do; the preset
+    still says in which precision it plays, where they do not.
 
     Raises:
         ConfigError: an unknown preset or setting, an unreadable file, a value out of range.
@@ -71,7 +72,8 @@ def load_config(
     if preset is not None:
         _merge(values, _read_preset(preset))
     if network is not None:
-        values["net"] = asdict(network)
+        preset_net = values.get("net", {})
+        values["net"] = {n: v for n, v in preset_net.items() if n == "precision"} | network
     if file is not None:
         _merge(values, _read_file(file))
     return _with_settings(values, settings)

@@ -24,8 +24,8 @@ class Start:
 
     model: Model
     network: Network
-    settings: NetworkSettings
-    """Of the campaign that trained it, as far as that is known."""
+    settings: Json
+    """`net.…` of the campaign that trained it; without one those that its weights show."""
     origin: Origin
 
     def load_config(
@@ -89,7 +89,7 @@ def find_start(text: str, fetch: FetchModel) -> Start:
         campaign_id=str(facts.get("campaign_id", "")) if parent is None else parent.campaign_id,
         folder="" if parent is None else str(parent.path),
     )
-    settings = _settings_of(network.config) if model.config is None else model.config.net
+    settings = _settings_of(network.config) if model.config is None else asdict(model.config.net)
     return Start(model, network, settings, origin)
 
 
@@ -143,13 +143,13 @@ def _window_of(start: Start) -> list[Path]:
     return shards
 
 
-def _settings_of(shape: NetConfig) -> NetworkSettings:
-    """The settings of a network if only its shape is known."""
-    size: Json = {"size": shape.size} if shape.size in SIZES else {}
-    settings = NetworkSettings(**size, activation=shape.activation)
-    found, wanted = asdict(settings.network()), asdict(shape)
-    others = {name: wanted[name] for name in wanted if wanted[name] != found[name]}
-    return replace(settings, **others)
+def _settings_of(shape: NetConfig) -> Json:
+    """The settings of a network if only its shape is known; how it plays is for the preset."""
+    known: Json = {"activation": shape.activation}
+    if shape.size in SIZES:
+        known["size"] = shape.size
+    found, wanted = asdict(NetworkSettings(**known).network()), asdict(shape)
+    return known | {name: wanted[name] for name in wanted if wanted[name] != found[name]}
 
 
 def _differences(a: NetConfig, b: NetConfig) -> tuple[str, str]:
