@@ -89,7 +89,7 @@ def analyse_command(
             f"{chosen.label} is an ordinary network and has no spikes; leave --spikes out"
         )
     with make_evaluator(
-        network, device=device, precision=chosen.precision, exit_margin=chosen.exit_margin
+        network, device=device, precision=chosen.precision, exit_margin=chosen.in_play.exit_margin
     ) as evaluator:
         search = make_tree_search(
             game, evaluator, chosen.search, simulations=simulations, num_games=1
@@ -283,7 +283,7 @@ def mates_command(
     with (
         make_evaluator(
             chosen.load(game), device=device, precision=chosen.precision,
-            num_threads=threads or None, exit_margin=chosen.exit_margin,
+            num_threads=threads or None, exit_margin=chosen.in_play.exit_margin,
         ) as evaluator,
         work_bar("searching") as update,
     ):

@@ -118,7 +118,8 @@ def _name(models: Sequence[Model], games: int, settings: Json) -> str:
     players = [
         [model.file_digest, model.config_digest, model.simulations, model.random_percent,
          # Matches of earlier versions keep their names.
-         *([model.ticks, model.exit_margin] if model.ticks or model.exit_margin else [])]
+         *([model.in_play.ticks, model.in_play.exit_margin, *model.in_play.search]
+           if model.in_play else [])]
         for model in models
     ]
     match = json.dumps([players, games, settings], sort_keys=True)

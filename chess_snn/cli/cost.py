@@ -67,9 +67,9 @@ def cost_command(
     chess-snn models cost campaigns/cpu-001@champion --simulations 200
     """
     chosen = find_model(model)
-    if chosen.exit_margin:
+    if chosen.in_play.exit_margin:
         raise UsageError(
-            f"{chosen.label}: all ticks are counted; leave exit={chosen.exit_margin:g} out"
+            f"{chosen.label}: all ticks are counted; leave exit={chosen.in_play.exit_margin:g} out"
         )
     game = get_game(chosen.game)
     network = chosen.load(game)

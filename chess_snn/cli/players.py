@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from chess_snn.campaign.models import references
+from chess_snn.campaign.models.in_play import split_play
 from chess_snn.campaign.models.references import (
     KNOWN_MODELS,
     SHIPPED,
@@ -18,7 +19,6 @@ from chess_snn.campaign.models.references import (
     is_registered,
     looking_for,
     split_generation,
-    split_play,
 )
 from chess_snn.campaign.models.seats import seat_network
 from chess_snn.cli.orchestration import fetch_model
@@ -59,9 +59,8 @@ def find_player(game: Game, text: str, simulations: int) -> Model | str:
     """The player of ``game`` that ``text`` names: a network, or the name of a fixed player.
 
     ``text`` is one of ``KNOWN_PLAYERS``, or a network (``KNOWN_MODELS``), which may be followed by
-    ``#ticks=N`` for its own number of ticks, ``#exit=M`` for early exit, or both
-    (``#ticks=N,exit=M``), and then ``:N`` for its own number of simulations; ``~P`` makes P % of
-    its moves random.
+    ``#`` and how it is played (:mod:`chess_snn.campaign.models.in_play`), and then by ``:N`` for
+    its own number of simulations; ``~P`` makes P % of its moves random.
 
     Raises:
         UsageError: there is no such player, or it plays another game.

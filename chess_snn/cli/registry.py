@@ -81,7 +81,7 @@ def show(model: Version, as_json: AsJsonOption = False) -> None:
     chess-snn models show campaigns/cpu-001@champion
     """
     chosen = find_model(model)
-    if chosen.ticks or chosen.exit_margin:
+    if chosen.in_play:
         raise UsageError(
             f"{chosen.label} says how a network plays, and the facts here are of the network; "
             "leave out what stands behind #, or see its operations: chess-snn models cost"
@@ -163,7 +163,8 @@ def export(
 ) -> None:
     """Write a network to a folder of its own, which other commands and machines can play.
 
-    Weights (safetensors), settings, a card for people, and a manifest with their digests.
+    Weights (safetensors), settings, a card for people, and a manifest with their digests. What
+    stands behind # as search.NAME=VALUE becomes a setting of the copy.
 
     chess-snn models export campaigns/cpu-001@champion --out strongest
 
@@ -174,12 +175,13 @@ def export(
     chess-snn models export shipped/chess --out chess-nir --format nir
     """
     chosen = find_model(model)
-    if chosen.exit_margin or (chosen.ticks and file_format is Format.SAFETENSORS):
+    is_copy, play = file_format is Format.SAFETENSORS, chosen.in_play
+    if play.exit_margin or (play.ticks if is_copy else play.search):
         raise UsageError(
             f"{chosen.label} is a way to play a network; export it without what stands behind #, "
             "and put that behind the copy in play"
         )
-    if file_format is not Format.SAFETENSORS:
+    if not is_copy:
         if notes is not None:
             raise UsageError(f"--format {file_format} writes no card; leave out --notes")
         _export_for_others(model, chosen, out, file_format)
@@ -187,9 +189,12 @@ def export(
     if chosen.campaign is not None:
         generation = _version(model, chosen.campaign, chosen.generation).generation
         text = "" if notes is None else notes.read_text()
-        name = export_model(chosen.campaign, generation, out, text).campaign
-    elif notes is not None:
-        raise UsageError(f"{model!r} lies in no campaign and has its card; leave out --notes")
+        name = export_model(chosen.campaign, generation, out, text, play.search).campaign
+    elif notes is not None or play:
+        raise UsageError(
+            f"{model!r} lies in no campaign and has its card and settings; leave out --notes and "
+            "what stands behind #"
+        )
     elif chosen.generation is not None:
         facts = copy_model(chosen.weights.parent, out)  # an exported or a registered network
         name, generation = facts["campaign"], facts["generation"]
@@ -208,7 +213,7 @@ def _export_for_others(text: str, chosen: Model, out: Path, file_format: Format)
     version = {name: chosen.facts[name] for name in ("campaign", "generation") if chosen.facts}
     if chosen.campaign is not None:
         known = _version(text, chosen.campaign, chosen.generation)
-        ticks = f"#ticks={chosen.ticks}" if chosen.ticks else ""
+        ticks = f"#ticks={chosen.in_play.ticks}" if chosen.in_play.ticks else ""
         chosen = find_model(f"{chosen.campaign.path}@{known.generation}{ticks}")
         version = {"campaign": known.campaign, "generation": known.generation}
     export_for_others(chosen.load_stored(), out, file_format, version)

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from chess_snn.campaign.models.references import (
-    KNOWN_MODELS,
-    REGISTERED,
-    split_generation,
-    split_play,
-)
+from chess_snn.campaign.models.in_play import split_play
+from chess_snn.campaign.models.references import KNOWN_MODELS, REGISTERED, split_generation
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption

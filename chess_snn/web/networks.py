@@ -47,7 +47,7 @@ class LoadedNetwork:
     def identity(self) -> tuple[object, ...]:
         """Differs from that of every other network, and of the same one played otherwise."""
         model = self.model
-        return model.weights, self.mark, model.ticks, model.exit_margin
+        return model.weights, self.mark, model.in_play
 
 
 class Networks:
@@ -120,7 +120,7 @@ class Networks:
             ChessSnnError: the file is damaged.
         """
         with self._lock:
-            key = model.weights, model.ticks
+            key = model.weights, model.in_play.ticks
             mark, known = file_mark(model.weights), self._loaded.pop(key, None)
             if known is None or known.mark != mark:
                 network = model.load(get_game(model.game)).eval()

@@ -105,7 +105,7 @@ def test_one_version_in_full(chess_snn, folder, name, generation):
     assert (body["generation"], body["registered"]) == (generation, None)
 
 
-@pytest.mark.parametrize("play", ["#ticks=1", "#exit=0.5"])
+@pytest.mark.parametrize("play", ["#ticks=1", "#exit=0.5", "#search.kind=puct"])
 def test_a_way_to_play_a_network_is_not_shown_as_the_network(chess_snn, folder, play):
     done = chess_snn("models", "show", f"{folder.path}@3{play}")
     assert (done.returncode, done.stdout) == (2, "")
@@ -124,6 +124,16 @@ def test_a_champion_by_hand_and_back(chess_snn, folder):
         assert done.stdout == f"The champion of a is generation {generation}.\n"
         assert champion_now(folder) == generation
     assert read_hand_promotions(folder)[-1].who, "the user's own name"
+
+
+def test_a_copy_is_played_with_the_search_it_was_exported_with(chess_snn, folder, tmp_path):
+    done = chess_snn("models", "export", f"{folder.path}@3#search.q_scale=0.5", "--out", "copy")
+    assert done.returncode == 0, done.stderr
+    inside, copy = find_model(f"{folder.path}@3"), find_model(f"{tmp_path / 'copy'}")
+    assert copy.file_digest == inside.file_digest
+    assert copy.search == replace(inside.search, q_scale=0.5) != inside.search
+    done = chess_snn("models", "export", "copy#search.q_scale=1", "--out", "second")
+    assert (done.returncode, (tmp_path / "second").exists()) == (2, False)
 
 
 def test_an_exported_network_is_played_without_its_campaign(chess_snn, folder, tmp_path):

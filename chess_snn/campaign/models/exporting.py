@@ -13,6 +13,7 @@ For other libraries the weights are NIR or ONNX files, and there are no settings
 
 import importlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Final
 
 from chess_snn.campaign.configuration.loading import (
     build_config,
+    changed_config,
     config_values,
     format_toml,
     read_toml,
@@ -52,14 +54,17 @@ class Format(StrEnum):
 
 
 def export_model(
-    folder: CampaignFolder, generation: int, target: Path, notes: str = ""
+    folder: CampaignFolder, generation: int, target: Path, notes: str = "",
+    settings: Sequence[str] = (),
 ) -> NetworkVersion:
     """Write ``generation`` to ``target``, a new folder, whole or not at all.
 
-    ``notes``, in Markdown, are added to its card.
+    ``notes``, in Markdown, are added to its card. ``settings``, as ``--set`` takes them, replace
+    those of the campaign: the copy is played with them.
 
     Raises:
         CampaignError: there is no such generation, or its iteration is not finished.
+        ConfigError: a setting is unknown, or its value out of range.
         CorruptDataError: its checkpoint is damaged, or was while it was copied.
         UsageError: ``target`` exists, or cannot be written.
     """
@@ -70,7 +75,7 @@ def export_model(
     checkpoint = folder.checkpoint(generation)
     load_weights(checkpoint)
     committed = commit_model(
-        target, checkpoint / WEIGHTS, folder.config, version.to_json(),
+        target, checkpoint / WEIGHTS, changed_config(folder.config, settings), version.to_json(),
         model_card(version) + (notes and f"\n{notes}"),
         read_manifest(checkpoint).files[WEIGHTS],
     )

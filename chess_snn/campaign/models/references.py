@@ -5,21 +5,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
+from chess_snn.campaign.models.in_play import AS_TRAINED, InPlay, split_play
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import read_receipts
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.config import check_range
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import CampaignError, ConfigError, UsageError
 from chess_snn.games.base import Game
-from chess_snn.nets import MOST_TICKS, Network, Precision, load_network, stored_game
+from chess_snn.nets import Network, Precision, load_network, stored_game
 from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
@@ -49,9 +49,6 @@ FetchModel = Callable[[str], Path]
 :func:`chess_snn.campaign.models.exporting.export_model` makes it."""
 
 _AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
-_IN_PLAY = re.compile(
-    r"(?P<model>.+)#(?:ticks=(?P<ticks>[0-9]{1,12}))?(?:(?:,|(?<=#))exit=(?P<exit>[0-9.]{1,12}))?"
-)
 _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 
@@ -76,10 +73,8 @@ class Model:
     """Of a move in play; 0 plays its policy without search."""
     random_percent: float | None = None
     """Of its moves in play, made at random."""
-    ticks: int = 0
-    """Of an evaluation in play; 0 takes those of its training."""
-    exit_margin: float = 0.0
-    """Above 0, an evaluation in play may end sooner; see :mod:`chess_snn.nets.early_exit`."""
+    in_play: InPlay = AS_TRAINED
+    """What is otherwise in play than in training."""
 
     @property
     def name(self) -> str:
@@ -95,7 +90,7 @@ class Model:
     @property
     def search(self) -> SearchSettings:
         """What it is searched with."""
-        return (self.config or CampaignConfig()).search
+        return self.in_play.search_settings(self.config or CampaignConfig())
 
     @property
     def config_digest(self) -> str | None:
@@ -140,20 +135,20 @@ class Model:
         if is_committed(self.weights.parent):
             verify_folder(self.weights.parent)
         network = load_network(self.weights)
-        if not self.ticks:
+        if not self.in_play.ticks:
             return network
         try:
-            return network.with_ticks(self.ticks)
+            return network.with_ticks(self.in_play.ticks)
         except ConfigError as error:
             raise UsageError(
-                f"{self.label} is not possible: {error}; or leave #ticks={self.ticks} out"
+                f"{self.label} is not possible: {error}; or leave ticks={self.in_play.ticks} out"
             ) from error
 
 
 def find_model(text: str, fetch: FetchModel) -> Model:
     """The model that ``text`` names; see ``KNOWN_MODELS``.
 
-    What :func:`split_play` takes off may stand behind it. Its campaign's frozen settings, where it
+    What :func:`.split_play` takes off may stand behind it. Its campaign's frozen settings, where it
     has a campaign, say how it is searched with.
 
     Raises:
@@ -167,31 +162,7 @@ def find_model(text: str, fetch: FetchModel) -> Model:
     else:
         with looking_for(name):
             model = _find_model(name)
-    return replace(model, label=model.label + text.removeprefix(name), **play) if play else model
-
-
-def split_play(text: str) -> tuple[str, dict[str, Any]]:
-    """``runs/a@12#ticks=4,exit=0.5`` as ``runs/a@12`` and fields of :class:`Model`.
-
-    Either of the two may be left out. A name that exists as it stands is left whole.
-
-    Raises:
-        ConfigError: a number is out of range.
-    """
-    parts = _IN_PLAY.fullmatch(text)
-    if parts is None or text.endswith("#") or Path(text).exists():
-        return text, {}
-    play: dict[str, Any] = {}
-    if parts["ticks"]:
-        play["ticks"] = int(parts["ticks"])
-        check_range(f"ticks of {text!r}", play["ticks"], ge=1, le=MOST_TICKS)
-    if parts["exit"]:
-        try:
-            play["exit_margin"] = float(parts["exit"])
-        except ValueError:
-            raise UsageError(f"exit of {text!r} must be a number, such as exit=0.5") from None
-        check_range(f"exit of {text!r}", play["exit_margin"], gt=0.0, le=1.0)
-    return parts["model"], play
+    return replace(model, label=model.label + text.removeprefix(name), in_play=play)
 
 
 def is_registered(text: str) -> bool:

@@ -75,7 +75,7 @@ def find_start(text: str, fetch: FetchModel) -> Start:
         ChessSnnError: as :func:`.find_model`.
     """
     model = find_model(text, fetch)
-    if model.ticks or model.exit_margin:
+    if model.in_play:
         raise UsageError(
             f"{text!r} is a way to play a network; leave out what stands behind #, and set "
             "net.ticks instead"

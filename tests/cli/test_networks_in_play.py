@@ -1,11 +1,13 @@
-"""``#ticks=N`` behind a network: the same weights with another number of ticks."""
+"""What stands behind ``#`` after a network: the same weights, played otherwise."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from small_campaigns import make_networks, make_weights
 
+from chess_snn.campaign.models.in_play import InPlay
 from chess_snn.campaign.models.starting import find_start
 from chess_snn.cli.players import find_model, find_player
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError
@@ -38,14 +40,15 @@ def test_weights_are_the_same_and_ticks_are_not(weights):
 ])
 def test_ticks_stand_before_simulations(weights, text, ticks, simulations, percent):
     model = find_player(GAME, text.format(weights), 8)
-    assert (model.ticks, model.simulations, model.random_percent) == (ticks, simulations, percent)
+    assert model.in_play == InPlay(ticks)
+    assert (model.simulations, model.random_percent) == (simulations, percent)
     assert (f"#ticks={ticks}:" in model.name) == bool(ticks)
 
 
 def test_a_generation_may_have_ticks(tmp_path):
     folder = make_networks(tmp_path / "a", generations=(0, 1))
     model = find_model(f"{folder.path}@0#ticks=5")
-    assert (model.generation, model.ticks) == (0, 5)
+    assert (model.generation, model.in_play.ticks) == (0, 5)
     assert model.load(GAME).config.ticks == 5
 
 
@@ -61,7 +64,7 @@ def test_the_number_has_bounds(weights, ticks):
 
 
 def test_integer_neurons_have_one_tick():
-    with pytest.raises(UsageError, match=r"net\.ticks must be 1.*leave #ticks=2 out"):
+    with pytest.raises(UsageError, match=r"net\.ticks must be 1.*leave ticks=2 out"):
         find_model("shipped/chess#ticks=2").load(GAME)
     assert find_model("shipped/chess#ticks=1").load(GAME).config.ticks == 1
 
@@ -97,12 +100,15 @@ def test_weights_are_exported_without_ticks(refused, tmp_path):
 ])
 def test_early_exit_stands_there_too(weights, text, ticks, margin):
     model = find_player(GAME, f"{weights}{text}:16", 8)
-    assert (model.ticks, model.exit_margin, model.simulations) == (ticks, margin, 16)
+    assert (model.in_play, model.simulations) == (InPlay(ticks, margin), 16)
     assert model.name == f"{weights}{text}:16"
 
 
-@pytest.mark.parametrize("text", ["#exit=0", "#exit=1.5", "#exit=1.2.3", "#", "#exit", "#ticks=2,"])
-def test_what_is_not_an_exit_is_refused(weights, text):
+@pytest.mark.parametrize("text", [
+    "#", "#ticks=2,", "#ticks=2.5", "#exit", "#exit=0", "#exit=1.5", "#exit=1.2.3",
+    "#search.kind=", "#search.kind=best", "#search.speed=2", "#net.levels=8",
+])
+def test_what_is_no_way_to_play_is_refused(weights, text):
     with pytest.raises(ChessSnnError):
         find_model(f"{weights}{text}")
 
@@ -117,3 +123,14 @@ def test_integer_neurons_do_not_exit_early(refused, command):
 
 def test_costs_are_those_of_all_ticks(refused, weights):
     assert "leave exit=0.5 out" in refused("models", "cost", "net.safetensors#exit=0.5")
+
+
+def test_settings_of_the_search_stand_there_too(weights):
+    changes = "search.kind=puct,search.exploration=2.5,ticks=3"
+    model = find_player(GAME, f"{weights}#{changes}:16~25", 8)
+    assert model.in_play == InPlay(3, search=("search.kind=puct", "search.exploration=2.5"))
+    assert (model.search.kind, model.search.exploration) == ("puct", 2.5)
+    assert model.name == f"{weights}#{changes}:16~25"
+    plain = find_player(GAME, f"{weights}:16", 8)
+    assert replace(model.search, kind="gumbel", exploration=1.5) == plain.search
+    assert model.config_digest == plain.config_digest, "that of the training"

@@ -1,0 +1,86 @@
+"""What stands behind a network's name after ``#``: how it is played otherwise than it was trained.
+
+``runs/a@12#ticks=4,exit=0.5,search.kind=puct``: each part at most once, in any order.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.configuration.loading import changed_config
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.config import check_range
+from chess_snn.errors import UsageError
+from chess_snn.nets import MOST_TICKS
+from chess_snn.search import SearchSettings
+
+_SEARCH: Final = "search."
+
+
+@dataclass(frozen=True, slots=True)
+class InPlay:
+    """Changes to how a network is played; none by default."""
+
+    ticks: int = 0
+    """Of an evaluation; 0 takes those of its training."""
+    exit_margin: float = 0.0
+    """Above 0, an evaluation may end sooner; see :mod:`chess_snn.nets.early_exit`."""
+    search: tuple[str, ...] = ()
+    """Settings of the search, as ``--set`` takes them: ``search.kind=puct``."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is changed."""
+        return self != AS_TRAINED
+
+    def search_settings(self, config: CampaignConfig) -> SearchSettings:
+        """Those of ``config`` with the changes.
+
+        Raises:
+            ConfigError: a setting is unknown, or its value out of range.
+        """
+        return changed_config(config, self.search).search if self.search else config.search
+
+
+AS_TRAINED: Final = InPlay()
+
+
+def split_play(text: str) -> tuple[str, InPlay]:
+    """``runs/a@12#ticks=4`` as ``runs/a@12`` and how it is played.
+
+    A name that exists as it stands is left whole.
+
+    Raises:
+        ConfigError: a number is out of range.
+        UsageError: something else stands there.
+    """
+    name, found, play = text.rpartition("#")
+    if not found or "/" in play or Path(text).exists():
+        return text, AS_TRAINED
+    ticks, exit_margin, search = 0, 0.0, []
+    for part in play.split(","):
+        key, _, value = part.partition("=")
+        if key == "ticks" and value.isdecimal():
+            ticks = int(value)
+            check_range(f"ticks of {text!r}", ticks, ge=1, le=MOST_TICKS)
+        elif key == "exit":
+            exit_margin = _read_margin(text, value)
+        elif key.startswith(_SEARCH) and value:
+            search.append(part)
+        else:
+            raise UsageError(
+                f"{part!r} in {text!r} does not say how to play a network; behind # may stand "
+                "ticks=N, exit=M and settings of the search such as search.kind=puct, "
+                "with commas between them"
+            )
+    changes = InPlay(ticks, exit_margin, tuple(search))
+    changes.search_settings(CampaignConfig())
+    return name, changes
+
+
+def _read_margin(text: str, value: str) -> float:
+    try:
+        margin = float(value)
+    except ValueError:
+        raise UsageError(f"exit of {text!r} must be a number, such as exit=0.5") from None
+    check_range(f"exit of {text!r}", margin, gt=0.0, le=1.0)
+    return margin
