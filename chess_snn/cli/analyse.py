@@ -92,7 +92,7 @@ def analyse_command(
         network, device=device, precision=chosen.precision, exit_margin=chosen.in_play.exit_margin
     ) as evaluator:
         search = make_tree_search(
-            game, evaluator, chosen.search, simulations=simulations, num_games=1
+            game, evaluator, chosen.search, simulations=simulations, num_games=1, in_play=True
         )
         start = time.perf_counter()
         with work_bar(f"{simulations:,} simulations"):
@@ -289,7 +289,7 @@ def mates_command(
     ):
         batch = min(count, _LARGEST_BATCH)
         search = make_tree_search(
-            game, evaluator, chosen.search, simulations=simulations, num_games=batch
+            game, evaluator, chosen.search, simulations=simulations, num_games=batch, in_play=True
         )
         for first in range(0, count, batch):
             rows = np.arange(first, min(first + batch, count))

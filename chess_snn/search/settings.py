@@ -1,5 +1,6 @@
 """The settings of search, and the searches that they make."""
 
+from math import isqrt
 from typing import Literal
 
 from pydantic import Field
@@ -32,8 +33,11 @@ class SearchSettings:
     simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
     """The same at its end; it changes linearly in between."""
     considered_actions: int = Field(default=16, ge=2, le=1024)
-    """Gumbel: number of root actions that sequential halving starts from; an eighth of the
-    simulations if that is more, so that a long search misses no mate."""
+    """Gumbel: number of root actions that sequential halving starts from in self-play, whose
+    targets shall tell of many; an eighth of the simulations if that is more."""
+    considered_in_play: int = Field(default=0, ge=0, le=1024)
+    """Gumbel: the same in matches and analyses, where the replies to a few actions tell more than
+    one look at many; 0 takes the square root of the simulations."""
     q_scale: float = Field(default=1.0, gt=0, le=100)
     """Gumbel: how much a better value changes the policy; c_scale of Danihelka et al. 2022, for
     values in [-1, 1]. In games with points the values of a tree are scaled to [0, 1] first; mctx
@@ -68,8 +72,10 @@ class SearchSettings:
             exploration=self.exploration, unvisited_reduction=self.unvisited_reduction,
         )
 
-    def num_considered(self, simulations: int) -> int:
+    def num_considered(self, simulations: int, in_play: bool) -> int:
         """Gumbel: root actions that a search of ``simulations`` starts from."""
+        if in_play:
+            return self.considered_in_play or max(2, isqrt(simulations))
         return max(self.considered_actions, simulations // 8)
 
     def simulations(self, progress: float) -> int:
@@ -104,22 +110,30 @@ def make_search(
 def make_match_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
 ) -> Search:
-    """As :func:`make_search`, with a tree from 1 simulation on, whatever ``kind`` says."""
-    make = make_tree_search if simulations else make_search
-    return make(game, evaluator, settings, simulations=simulations, num_games=num_games)
+    """As :func:`make_search`, in play: with a tree from 1 simulation on, whatever ``kind`` says."""
+    if simulations == 0:
+        return PolicySearch(game, evaluator)
+    return make_tree_search(
+        game, evaluator, settings, simulations=simulations, num_games=num_games, in_play=True
+    )
 
 
 def make_tree_search(
-    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
+    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int,
+    in_play: bool = False,
 ) -> TreeSearch:
-    """As :func:`make_search`, with a tree whatever ``kind`` says: "policy" grows Gumbel trees."""
+    """As :func:`make_search`, with a tree whatever ``kind`` says: "policy" grows Gumbel trees.
+
+    Other actions are considered ``in_play`` than in self-play.
+    """
     check_range("simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     rule = settings.rule(PUCT_RULE if settings.kind == "puct" else GUMBEL_RULE)
     root: RootRule
     if settings.kind == "puct":
         root = PuctRoot(settings.noise_alpha, settings.noise_share)
     else:
-        considered = min(settings.num_considered(simulations), game.spec.max_legal)
+        considered = settings.num_considered(simulations, in_play)
+        considered = min(considered, game.spec.max_legal)
         root = GumbelRoot(rule, considered, simulations, num_games)
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,

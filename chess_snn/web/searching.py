@@ -251,7 +251,8 @@ class _TilesSearch:
         )
         try:
             tree = make_tree_search(
-                TILES, evaluator, loaded.model.search, simulations=simulations, num_games=1
+                TILES, evaluator, loaded.model.search, simulations=simulations, num_games=1,
+                in_play=True,
             )
         except (ChessSnnError, MemoryError):
             evaluator.close()

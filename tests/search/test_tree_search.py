@@ -10,7 +10,13 @@ from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.search import PolicySearch, SearchSettings, make_search, make_tree_search
+from chess_snn.search import (
+    PolicySearch,
+    SearchSettings,
+    make_match_search,
+    make_search,
+    make_tree_search,
+)
 from chess_snn.search.descent import RULE_CHOOSES, descend
 from chess_snn.search.gumbel import Candidates, conclude
 from chess_snn.search.puct import draw_gamma
@@ -346,6 +352,22 @@ class CountingEvaluator(UninformedEvaluator):
     def evaluate(self, planes, legal_actions, num_legal):
         self.positions += len(planes)
         return super().evaluate(planes, legal_actions, num_legal)
+
+
+@pytest.mark.parametrize(
+    ("simulations", "looked_at"), [(1, 1), (4, 2), (16, 4), (40, 6), (64, 8), (196, 14)]
+)
+def test_a_match_looks_deeper_into_fewer_actions_than_self_play(simulations, looked_at):
+    batch = position(chess.STARTING_FEN)
+    searches = [
+        make(GAME, HashEvaluator(), GUMBEL, simulations=simulations, num_games=1)
+        for make in (make_match_search, make_search)
+    ]
+    for search in searches:
+        run(search, batch, temperature=0.0)
+    in_match, in_self_play = (np.count_nonzero(s.inspect(0).visits) for s in searches)
+    assert in_match == looked_at
+    assert in_self_play == (20 if simulations > 160 else min(16, simulations))
 
 
 @pytest.mark.parametrize("kind", KINDS)
