@@ -36,8 +36,9 @@ class SearchSettings:
     """Gumbel: number of root actions that sequential halving starts from in self-play, whose
     targets shall tell of many; an eighth of the simulations if that is more."""
     considered_in_play: int = Field(default=0, ge=0, le=1024)
-    """Gumbel: the same in matches and analyses, where the replies to a few actions tell more than
-    one look at many; 0 takes the square root of the simulations."""
+    """Gumbel: the same in matches and analyses. 0 takes the square root of the simulations, for the
+    replies to a few actions tell more than one look at many; and in games of one player, where
+    nobody replies, what self-play takes."""
     q_scale: float = Field(default=1.0, gt=0, le=100)
     """Gumbel: how much a better value changes the policy; c_scale of Danihelka et al. 2022, for
     values in [-1, 1]. In games with points the values of a tree are scaled to [0, 1] first; mctx
@@ -72,10 +73,12 @@ class SearchSettings:
             exploration=self.exploration, unvisited_reduction=self.unvisited_reduction,
         )
 
-    def num_considered(self, simulations: int, in_play: bool) -> int:
+    def num_considered(self, simulations: int, *, in_play: bool, num_players: int) -> int:
         """Gumbel: root actions that a search of ``simulations`` starts from."""
-        if in_play:
-            return self.considered_in_play or max(2, isqrt(simulations))
+        if in_play and self.considered_in_play:
+            return self.considered_in_play
+        if in_play and num_players > 1:
+            return max(2, isqrt(simulations))
         return max(self.considered_actions, simulations // 8)
 
     def simulations(self, progress: float) -> int:
@@ -132,7 +135,9 @@ def make_tree_search(
     if settings.kind == "puct":
         root = PuctRoot(settings.noise_alpha, settings.noise_share)
     else:
-        considered = settings.num_considered(simulations, in_play)
+        considered = settings.num_considered(
+            simulations, in_play=in_play, num_players=game.spec.num_players
+        )
         considered = min(considered, game.spec.max_legal)
         root = GumbelRoot(rule, considered, simulations, num_games)
     return TreeSearch(

@@ -11,7 +11,14 @@ from tiny_2048 import Tiny2048
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.games.sampling import random_legal_actions
-from chess_snn.search import GrowingTree, SearchSettings, make_tree_search, tree_bytes
+from chess_snn.search import (
+    GrowingTree,
+    SearchSettings,
+    make_match_search,
+    make_search,
+    make_tree_search,
+    tree_bytes,
+)
 from chess_snn.search.trees import NO_NODE, allocate_trees, visits_and_sums
 
 GAME = get_game("2048")
@@ -311,3 +318,16 @@ def test_the_networks_own_value_can_be_reported(kind):
     assert (searched.values_stm != asked.value_stm).any()
     np.testing.assert_array_equal(reported.actions, searched.actions)
     np.testing.assert_array_equal(reported.policy_targets, searched.policy_targets)
+
+
+def test_a_match_of_one_player_looks_at_as_many_actions_as_self_play():
+    batch = positions(GAME, 8)
+    found = []
+    for make in (make_match_search, make_search):
+        search = make(
+            GAME, HashReturns(), KINDS["gumbel"], simulations=4, num_games=len(batch)
+        )
+        run(search, batch, temperature=0.0)
+        found.append([list(search.inspect(row).visits) for row in range(len(batch))])
+    assert found[0] == found[1]
+    assert all(min(visits) > 0 for visits in found[0]), "each of at most four actions"

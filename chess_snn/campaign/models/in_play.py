@@ -1,6 +1,7 @@
 """What stands behind a network's name after ``#``: how it is played otherwise than it was trained.
 
-``runs/a@12#ticks=4,exit=0.5,search.kind=puct``: each part at most once, in any order.
+``runs/a@12#ticks=4,exit=0.5,search.kind=puct``, in any order. As with ``--set``, of two values of
+one name the later counts.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class InPlay:
         Raises:
             ConfigError: a setting is unknown, or its value out of range.
         """
-        return changed_config(config, self.search).search if self.search else config.search
+        return changed_config(config, self.search).search
 
 
 AS_TRAINED: Final = InPlay()

@@ -77,8 +77,8 @@ def find_start(text: str, fetch: FetchModel) -> Start:
     model = find_model(text, fetch)
     if model.in_play:
         raise UsageError(
-            f"{text!r} is a way to play a network; leave out what stands behind #, and set "
-            "net.ticks instead"
+            f"{text!r} is a way to play a network; leave out what stands behind #, and use --set "
+            "instead: net.ticks=…, search.…"
         )
     network = model.load_stored()
     parent, facts = model.campaign, model.facts
