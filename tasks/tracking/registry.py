@@ -5,7 +5,7 @@ They are fetched by their address, once, and kept as exported folders.
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -38,6 +38,7 @@ from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import Game
 from chess_snn.nets import load_network, network_digest
+from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 from tasks.tracking import CANDIDATE, TrackingError, artifact_folder, existing_store, model_name
 from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG, find_version
@@ -84,6 +85,8 @@ class ModelRegistry:
     tracking_uri: str
     run: Run
     game: Game
+    search: SearchSettings
+    """What a registered model searches with."""
 
     @property
     def name(self) -> str:
@@ -135,7 +138,7 @@ class ModelRegistry:
         start = self.game.initial_states(np.zeros(1, np.uint64))[0]
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            save_model(folder, weights, self.game.format_state(start), Model(
+            save_model(folder, weights, self.search, self.game.format_state(start), Model(
                 artifact_path=logged.artifact_location, model_uuid=logged.model_id,
                 run_id=run_id, model_id=logged.model_id,
             ))
@@ -192,12 +195,15 @@ def model_id_of(registered: ModelVersion) -> str:
     return PurePosixPath(urlsplit(registered.source).path).parent.name  # …/models/ID/artifacts
 
 
-def save_model(folder: Path, weights: Path, example: str, model: Model) -> None:
+def save_model(
+    folder: Path, weights: Path, search: SearchSettings, example: str, model: Model
+) -> None:
     """Write the files of ``model``, with a position as ``example``, to a new ``folder``."""
     pyfunc.save_model(
         folder,
         python_model=SERVED_MODEL,
         artifacts={"weights": str(weights.resolve())},
+        model_config={"search": asdict(search)},
         signature=SIGNATURE,
         input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.

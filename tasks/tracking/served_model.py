@@ -35,10 +35,11 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
     """Plays positions by the network alone, or by a search that asks it."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Load the weights, for one CPU thread in fp32."""
+        """Load the weights, for one CPU thread in fp32, and the settings of the search."""
         network = load_network(Path(context.artifacts["weights"]))
         self._evaluator = make_evaluator(network, precision="fp32")
         self._game = get_game(network.spec.name)
+        self._search = SearchSettings(**context.model_config["search"])
 
     def predict(
         self, context: PythonModelContext, model_input: pd.DataFrame,
@@ -113,7 +114,7 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
         )
         try:
             search = make_match_search(
-                self._game, self._evaluator, SearchSettings(), simulations=simulations,
+                self._game, self._evaluator, self._search, simulations=simulations,
                 num_games=num_rows,
             )
         except ConfigError as error:

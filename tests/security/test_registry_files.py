@@ -9,10 +9,13 @@ import pytest
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("mlflow")
 
+import pandas as pd  # noqa: E402
+from mlflow import pyfunc  # noqa: E402
 from mlflow.models import Model  # noqa: E402
 
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import NetConfig, build_network, save_network  # noqa: E402
+from chess_snn.search import SearchSettings  # noqa: E402
 from tasks.tracking.registry import SERVED_MODEL, save_model  # noqa: E402
 
 GAME = get_game("chess")
@@ -25,7 +28,8 @@ def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     weights = folder / "weights.safetensors"
     save_network(weights, build_network(GAME.spec, NetConfig(1, 8), seed=1))
-    save_model(folder / "stored", weights, GAME.format_state(START), Model())
+    search = SearchSettings(kind="puct")
+    save_model(folder / "stored", weights, search, GAME.format_state(START), Model())
     return folder / "stored"
 
 
@@ -37,6 +41,13 @@ def test_its_code_is_ours_word_for_word_and_mlflow_is_told_to_unpickle_nothing(s
     assert flavor["loader_module"] == "mlflow.pyfunc.loaders.code_model"
     assert Path(flavor["model_code_path"]).name == "served_model.py"
     assert "python_model" not in flavor, "that would name a pickle"
+
+
+def test_it_searches_with_the_settings_it_was_stored_with(stored):
+    positions = pd.DataFrame({"fen": [GAME.format_state(START)]})
+    answer, = pyfunc.load_model(str(stored)).predict(positions, params={"simulations": 8})
+    visits = 8 * np.array(list(answer["policy"].values()))
+    assert (visits == visits.round()).all(), "PUCT recommends shares of its visits"
 
 
 def test_the_recipe_of_serving_listens_on_loopback():
