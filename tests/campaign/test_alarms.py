@@ -105,11 +105,11 @@ def test_a_value_near_zero_is_right_where_nobody_wins():
 
 
 def test_a_hard_start_is_told_of_for_ever():
-    rows = [HEALTHY | {"self_play/entropy_ratio": 0.7}, *history(12)]
+    rows = [HEALTHY | {"self_play/entropy_ratio": 0.6}, *history(12)]
     for length in (1, 13):
         alarm = only_alarm(rows[:length])
         assert (alarm.name, alarm.since_iteration) == ("hard start", 0)
-        assert "70%" in alarm.saw
+        assert "60%" in alarm.saw
 
 
 def test_a_falling_score_is_measured_from_its_best():
@@ -136,7 +136,7 @@ def test_the_replay_may_be_short_of_several_things(figures, saw):
 def test_advice_names_settings_that_exist():
     known = set(flat_values(config_values(CampaignConfig())))
     alarms = [only_alarm(history(20, trouble, 12)) for trouble, _, _ in TROUBLES.values()]
-    alarms.append(only_alarm([HEALTHY | {"self_play/entropy_ratio": 0.7}]))
+    alarms.append(only_alarm([HEALTHY | {"self_play/entropy_ratio": 0.6}]))
     alarms.append(only_alarm([HEALTHY | {"evaluation/score": s} for s in (0.9,) * 3 + (0.2,) * 3]))
     for alarm in alarms:
         names = re.findall(r"\b[a-z_]+\.[a-z_]+", alarm.advice)
