@@ -1,22 +1,21 @@
 """One tree that grows for as long as there is time, and follows its game from move to move.
 
-PUCT without noise, whatever search the network was trained with: the other searches need to know
-their number of simulations beforehand.
+Edges are chosen as the settings say, without noise. Only Gumbel's halving at the root, which needs
+to know its simulations beforehand, is done in rounds (:mod:`chess_snn.search.rounds`).
 
 Dimensions: N nodes, n actions.
 """
-
-from typing import Final
 
 import numpy as np
 
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.nets.evaluator import Evaluator
-from chess_snn.search.descent import PUCT_RULE, RULE_CHOOSES
+from chess_snn.nets.evaluator import Evaluation, Evaluator
+from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, RULE_CHOOSES
 from chess_snn.search.growth import favour, plant, reroot
 from chess_snn.search.report import Line, best_lines, prove
+from chess_snn.search.rounds import Rounds
 from chess_snn.search.settings import SearchSettings
 from chess_snn.search.trees import (
     NO_NODE,
@@ -26,8 +25,6 @@ from chess_snn.search.trees import (
 )
 from chess_snn.search.wave import Wave, gather, settle
 from chess_snn.types import Float32Array, Int16Array
-
-_ROOT_EDGES: Final = np.full(1, RULE_CHOOSES, np.int32)
 
 
 class GrowingTree:
@@ -56,7 +53,9 @@ class GrowingTree:
         check_wave_fits(game.spec, memory_mib, most_leaves)
         self.most_leaves = most_leaves
         self._game, self._discount = game, settings.discount
-        self._rule = settings.rule(PUCT_RULE)
+        is_puct = settings.kind == "puct"
+        self._rule = settings.rule(PUCT_RULE if is_puct else GUMBEL_RULE)
+        self._rounds = None if is_puct else Rounds(self._rule)
         self._trees = allocate_tree(game.spec, memory_mib)
         self._proofs, self._heights, *self._scratch = np.empty((4, self.num_nodes), np.int32)
         self._root: GameBatch | None = None
@@ -111,7 +110,7 @@ class GrowingTree:
             answer.legal_logits, answer.value_stm,
         )
         favour(self._trees, self._wave.wins(root, 1))
-        self._root, self._root_wdl_stm = root, answer.wdl_stm[0]
+        self._stand_at(root, answer)
 
     def advance(self, action: int) -> bool:
         """Play ``action`` at the root; its subtree, with visits and values, becomes the tree.
@@ -131,10 +130,8 @@ class GrowingTree:
             return False
         reroot(self._trees, edge, *self._scratch)
         self._game.step(root, np.array([action], np.int16))
-        self._root = root
         self._wave.begin(root, self.most_leaves)
-        answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
-        self._root_wdl_stm = answer.wdl_stm[0]
+        self._stand_at(root, self._wave.ask(root.state, root.legal_actions, root.num_legal))
         return True
 
     def grow(self, num_leaves: int) -> int:
@@ -150,11 +147,17 @@ class GrowingTree:
             return 0
         root, wave, spec = self._root, self._wave, self._game.spec
         leaf = wave.leaf
+        if self._rounds is None:
+            root_edges = np.full(num_leaves, RULE_CHOOSES, np.int32)
+        else:
+            root_edges = self._rounds.next_edges(self._trees, num_leaves)
         count = gather(
-            self._trees, self._rule, _ROOT_EDGES, root.history, root.ply, spec.history_word,
+            self._trees, self._rule, root_edges, root.history, root.ply, spec.history_word,
             leaf.state, leaf.history, leaf.ply, leaf.termination,
-            wave.actions, wave.leaves, wave.is_new, num_leaves,
+            wave.actions, wave.leaves, wave.is_new,
         )
+        if self._rounds is not None:
+            self._rounds.descended(count)
         wins, answer = wave.evaluate(count)
         settle(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
@@ -169,12 +172,17 @@ class GrowingTree:
         By default all of them, which takes much longer than one or two.
         """
         prove(self._trees, self._proofs, self._heights, *self._scratch)
-        return best_lines(self._trees, self._proofs, count)
+        return best_lines(self._trees, self._proofs, count, by_value=self._rounds is not None)
 
     @property
     def height(self) -> int:
         """Plies of the longest path, at the time of the last :meth:`lines`."""
         return int(self._heights[0])
+
+    def _stand_at(self, root: GameBatch, answer: Evaluation) -> None:
+        self._root, self._root_wdl_stm = root, answer.wdl_stm[0]
+        if self._rounds is not None:
+            self._rounds.begin()
 
     def _root_edges(self) -> slice:
         if self._root is None:

@@ -6,6 +6,7 @@ A node is won as soon as one action leads to a lost one, and lost once all of th
 Dimensions: N nodes, n legal actions of the root.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -129,7 +130,9 @@ class Line:
     negative where it loses with it; 0 where nothing is proved."""
 
 
-def best_lines(trees: Trees, proofs: Int32Array, count: int | None) -> list[Line]:
+def best_lines(
+    trees: Trees, proofs: Int32Array, count: int | None, *, by_value: bool
+) -> list[Line]:
     """The ``count`` best lines of the one tree, or all of them, best first.
 
     Proved wins come first, the fastest before others; proved losses last, the slowest before
@@ -139,8 +142,12 @@ def best_lines(trees: Trees, proofs: Int32Array, count: int | None) -> list[Line
         trees: one tree, between waves.
         proofs: int32[N], of :func:`prove`.
         count: most lines; None: one for every action of the root.
+        by_value: at the root, half of the most visits are as good as all of them.
     """
-    ranked = sorted(_edges(trees, 0), key=lambda edge: _rank(trees, proofs, edge), reverse=True)
+    edges, enough = _edges(trees, 0), math.inf
+    if by_value:
+        enough = max(_visits_and_sum(trees, edge)[0] for edge in edges) / 2
+    ranked = sorted(edges, key=lambda edge: _rank(trees, proofs, edge, enough), reverse=True)
     return [_line(trees, proofs, edge) for edge in ranked[:count]]
 
 
@@ -171,13 +178,16 @@ def _edges(trees: Trees, node: int) -> range:
     return range(first, first + int(trees.num_edges[0, node]))
 
 
-def _rank(trees: Trees, proofs: Int32Array, edge: int) -> tuple[int, float, float, float]:
+def _rank(
+    trees: Trees, proofs: Int32Array, edge: int, enough: float = math.inf
+) -> tuple[int, float, float, float]:
+    """More than ``enough`` visits count no more than as many."""
     plies = _win_plies(trees, proofs, edge)
     if plies != 0:
         return (1 if plies > 0 else -1, -float(plies), 0.0, 0.0)
     visits, value_sum = _visits_and_sum(trees, edge)
     value = float(value_sum) / visits if visits else 0.0
-    return (0, float(visits), value, float(trees.prior[0, edge]))
+    return (0, min(visits, enough), value, float(trees.prior[0, edge]))
 
 
 def _visits_and_sum(trees: Trees, edge: int) -> tuple[int, np.float32]:

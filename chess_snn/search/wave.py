@@ -100,9 +100,9 @@ def gather(
     trees: Trees, rule: Rule, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
     states: UInt64Array, history: UInt64Array, plies: Int32Array, termination: UInt8Array,
-    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array, wanted: int,
+    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
 ) -> int:
-    """Descend the one tree of ``trees`` until ``wanted`` leaves are found or one is met twice.
+    """Descend the one tree of ``trees`` by each of ``root_edges`` until a leaf is met twice.
 
     The arguments are those of :func:`chess_snn.search.descent.descend`; row k of each array with L
     rows is filled by descent k.
@@ -110,11 +110,11 @@ def gather(
     Returns:
         How many rows to settle, at least 1.
     """
-    first_pending = trees.nodes_used[0]
+    first_pending, wanted = trees.nodes_used[0], len(root_edges)
     for k in range(wanted):
         row = slice(k, k + 1)
         descend(
-            trees, rule, root_edges, root_history, root_plies, history_word,
+            trees, rule, root_edges[row], root_history, root_plies, history_word,
             states[row], history[row], plies[row], termination[row], actions[row], leaves[row],
             is_new[row],
         )

@@ -13,6 +13,8 @@ from chess_snn.search.trees import visits_and_sums
 
 GAME = get_game("chess")
 SETTINGS = SearchSettings(kind="puct", noise_share=0.0)
+ROUNDS = SearchSettings(kind="gumbel")
+BOTH = pytest.mark.parametrize("settings", [SETTINGS, ROUNDS], ids=["puct", "rounds"])
 MATE_IN_TWO = "7k/8/5K2/8/8/8/8/6R1 w - - 0 1"
 LOST_IN_TWO = "7k/8/6K1/8/8/8/8/R7 b - - 0 1"
 
@@ -25,9 +27,9 @@ def position(fen=chess.STARTING_FEN, moves=""):
     return batch
 
 
-def growing(batch, evaluator=None, memory_mib=2, most_leaves=8, **options):
+def growing(batch, evaluator=None, settings=SETTINGS, memory_mib=2, most_leaves=8, **options):
     tree = GrowingTree(
-        GAME, evaluator or HashEvaluator(), SETTINGS, memory_mib=memory_mib,
+        GAME, evaluator or HashEvaluator(), settings, memory_mib=memory_mib,
         most_leaves=most_leaves,
     )
     tree.plant(batch, **options)
@@ -100,10 +102,11 @@ def test_one_leaf_a_wave_is_the_puct_search_to_the_bit(simulations):
             assert lines[0].visits == report.visits.max()
 
 
+@BOTH
 @pytest.mark.parametrize("leaves", [1, 3, 8])
-def test_waves_leave_no_virtual_loss_behind(leaves):
+def test_waves_leave_no_virtual_loss_behind(leaves, settings):
     for row in range(4):
-        tree = growing(chess_positions(30).take(np.array([7 * row])))
+        tree = growing(chess_positions(30).take(np.array([7 * row])), settings=settings)
         grow_to(tree, 400, leaves)
         check_sums(tree)
 
@@ -116,17 +119,19 @@ def test_a_wave_asks_once_about_several_leaves():
     assert max(evaluator.calls) == 8
 
 
-def test_a_wave_with_one_way_to_go_ends_where_it_meets_itself():
-    tree = growing(position("8/8/8/8/8/5k2/7p/7K w - - 0 1"), most_leaves=8)
+@BOTH
+def test_a_wave_with_one_way_to_go_ends_where_it_meets_itself(settings):
+    tree = growing(position("8/8/8/8/8/5k2/7p/7K w - - 0 1"), settings=settings, most_leaves=8)
     assert tree.grow(8) in (1, 2)
     grow_to(tree, 30, 8)
     check_sums(tree)
 
 
-def test_the_subtree_of_a_played_action_is_kept_as_it_was():
+@BOTH
+def test_the_subtree_of_a_played_action_is_kept_as_it_was(settings):
     for row in range(6):
         batch = chess_positions(40).take(np.array([5 * row]))
-        tree = growing(batch)
+        tree = growing(batch, settings=settings)
         grow_to(tree, 500, 8)
         for _ in range(3):
             before = contents(tree)
@@ -195,13 +200,14 @@ def solved(tree, node=0):
     return None
 
 
+@BOTH
 @pytest.mark.parametrize(("fen", "plies"), [
     ("6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1", 1),
     (MATE_IN_TWO, 3),
     (LOST_IN_TWO, -2),
 ])
-def test_forced_mates_are_proved_with_their_length(fen, plies):
-    tree = growing(position(fen), UninformedEvaluator(), memory_mib=8)
+def test_forced_mates_are_proved_with_their_length(fen, plies, settings):
+    tree = growing(position(fen), UninformedEvaluator(), settings, memory_mib=8)
     grow_to(tree, 4000, 8)
     best = tree.lines(1)[0]
     assert best.win_plies == plies
@@ -233,10 +239,11 @@ def test_lines_are_ranked_and_bounded():
     assert max(len(line.actions) for line in lines) <= tree.height
 
 
-def test_only_the_given_actions_are_tried():
+@BOTH
+def test_only_the_given_actions_are_tried(settings):
     start = position()
     chosen = np.array([GAME.parse_action(start.state[0], move) for move in ("a2a3", "h2h4")])
-    tree = growing(start, actions=chosen.astype(np.int16))
+    tree = growing(start, settings=settings, actions=chosen.astype(np.int16))
     grow_to(tree, 50, 4)
     assert {line.actions[0] for line in tree.lines(10)} == set(chosen)
     assert start.num_legal[0] == 20
@@ -266,6 +273,41 @@ def test_a_tree_is_not_full_from_the_start(memory_mib, most):
     refusal = f"{memory_mib} MiB .*{memory_mib + 1} MiB"
     with pytest.raises(ConfigError, match=refusal):
         growing(position(), memory_mib=memory_mib, most_leaves=most + 1)
+
+
+@pytest.mark.parametrize("leaves", [1, 8])
+def test_rounds_halve_the_actions_that_take_part(leaves):
+    tree = growing(chess_positions(30).take(np.array([14])), settings=ROUNDS)
+    grow_to(tree, 16, leaves)
+    assert root_visits(tree)[:5] == [6, 6, 2, 2, 0]
+    grow_to(tree, 32, leaves)
+    assert sum(root_visits(tree)[:8]) == 32
+
+
+def test_the_second_round_begins_with_what_the_first_found_best():
+    """Values of 0 teach nothing, so both rounds take the likeliest; one good value is looked at."""
+    tree = growing(chess_positions(30).take(np.array([14])), UninformedEvaluator(), ROUNDS)
+    grow_to(tree, 32, 1)
+    assert root_visits(tree)[:5] == [12, 12, 4, 4, 0]
+
+
+def test_of_the_actions_visited_most_the_best_value_is_played():
+    rivals = 0
+    for row in range(8):
+        tree = growing(chess_positions(30).take(np.array([3 * row])), settings=ROUNDS)
+        grow_to(tree, 300, 4)
+        lines = tree.lines()
+        most = max(line.visits for line in lines)
+        often = [line for line in lines if 2 * line.visits >= most and line.win_plies == 0]
+        if lines[0].win_plies == 0:
+            assert lines[0].value_stm == max(line.value_stm for line in often)
+            rivals += len(often) - 1
+    assert rivals
+
+
+def root_visits(tree):
+    visits, _ = visits_and_sums(tree._trees, 0, slice(int(tree._trees.num_edges[0, 0])))
+    return sorted(visits.tolist(), reverse=True)
 
 
 def test_settings_out_of_range():
