@@ -52,6 +52,9 @@ _FIGURES: Final = {
     "train/holdout_decided_accuracy_after": (
         "training", "share of won and lost positions held out that are judged right"
     ),
+    "train/reference_policy_accuracy": (
+        "training", "share of reference positions whose best move is found"
+    ),
     "train/samples_per_s": ("training", "samples/s"),
     "train/ranks": ("training", "ranks"),
     "evaluation/points_mean": ("evaluation", "points, mean"),

@@ -14,7 +14,7 @@ from chess_snn.campaign.store.notes import missing_notices
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.campaign.viewing.lines import figure, is_faulty, ladder_test_line
+from chess_snn.campaign.viewing.lines import is_faulty, ladder_test_line
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.cli.console import console, print_json, print_message, table_of
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
@@ -136,11 +136,6 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
         print_message(f"The last candidate: {gating_matches[-1]}.")
     if finals := read_final_matches(folder):
         console.print(matches_table("at the end of the campaign", finals))
-    print_message(
-        "Value loss on held-out games: "
-        f"{figure(rows[0], 'holdout_value_loss_before', '.3f')} before the first training, "
-        f"{figure(rows[-1], 'holdout_value_loss_after', '.3f')} after the last."
-    )
     for alarm in find_alarms([receipt.metrics() for receipt in receipts]):
         print_message(f"ALARM {alarm}")
 

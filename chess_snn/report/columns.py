@@ -38,6 +38,7 @@ def _outcomes(row: Json) -> str:
 
 
 _OUTCOMES: Final = "W/D/B %"
+_BEST_MOVES: Final = "best\nmoves"
 _ITERATION: Final[Columns] = {"iter": column("iteration", "d"), "games": column("games", ",")}
 _GENERATION: Final[Columns] = {"champion": lambda row: f"gen {row['champion']}"}
 
@@ -45,7 +46,7 @@ SHORT_COLUMNS: Final[Columns] = {
     **_ITERATION,
     "plies": column("plies_mean", ".0f"),
     _OUTCOMES: _outcomes,
-    "value\nloss": column("holdout_value_loss_after", ".3f"),
+    _BEST_MOVES: column("reference_policy_accuracy", ".1%"),
     "score": column("score", ".3f"),
     "Elo, own\ngames (95 %)": elo_interval,
     **_GENERATION,
@@ -73,10 +74,13 @@ LEARNING_COLUMNS: Final[Columns] = {
 
 
 def columns_of(config: CampaignConfig, columns: Columns) -> Columns:
-    """``columns``, with a heading for points where a game has them in place of outcomes."""
+    """``columns``; in a game of one player with points, which has no reference positions."""
     if get_game(config.campaign.game).spec.num_players == 2:
         return columns
-    return {"points" if name == _OUTCOMES else name: cell for name, cell in columns.items()}
+    return {
+        "points" if name == _OUTCOMES else name: cell
+        for name, cell in columns.items() if name != _BEST_MOVES
+    }
 
 
 def strength_columns(config: CampaignConfig) -> Columns:

@@ -25,6 +25,8 @@ _WORDS: Final = {
     "leaves the given range.",
     "Loss, held out": "How far predictions are from the games, in nats; less is better. Held-out "
     "games are never trained on.",
+    "Reference positions, best moves": "The same positions for every network, in which Stockfish "
+    "has said what to play. Where the likeliest move is its best, the best move is found.",
     "Policy, entropy": "The network's preference among moves; entropy says how undecided it is, "
     "100 % for all moves alike.",
     "Truncated": "A game that reached the ply limit; it counts as drawn.",

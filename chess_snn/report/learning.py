@@ -84,7 +84,12 @@ def _learning_charts(facts: CampaignFacts) -> Iterator[Chart]:
         series("in training", "value_loss"),
         series("held out, its targets", "holdout_value_target_loss_after"),
         series("held out, final results", "holdout_value_loss_after"),
+        series("reference positions", "reference_value_loss"),
     ])
+    if not facts.is_solo:
+        yield Chart("Best moves", "share of the reference positions", [
+            series("", "reference_policy_accuracy"),
+        ], form=".1%")
     if facts.is_solo:
         yield Chart("Points in self-play", "mean of games from the start", [
             series("", "self_play_points"),

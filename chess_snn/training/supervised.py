@@ -25,6 +25,7 @@ import torch
 
 from chess_snn.data import ReplayWindow, read_manifest
 from chess_snn.data.files import remove
+from chess_snn.data.window import Subset
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games.base import Game, ValueKind
 from chess_snn.nets import read_value
@@ -82,20 +83,32 @@ class HoldoutReport:
 
 @torch.no_grad()
 @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-def measure_holdout(trainer: Trainer, window: ReplayWindow) -> HoldoutReport | None:
+def measure_holdout(
+    trainer: Trainer, window: ReplayWindow, subset: Subset = "holdout",
+    root_value_share: float | None = None,
+) -> HoldoutReport | None:
     """Measure the trainer's network on held-out games of ``window``; None where it has none.
 
     Ranks take every so many batches each, and come to the same numbers.
+
+    Args:
+        trainer: of the network.
+        window: games that ``trainer`` makes no steps on, or holds out.
+        subset: of the window.
+        root_value_share: of the target that ``value_target_loss`` is measured with; None: the
+            trainer's.
 
     Raises:
         UsageError: ranks have different windows or networks.
     """
     trainer.agree(window)
     network, ranks = trainer.playing_network.eval(), trainer.ranks
-    spec, share = trainer.game.spec, trainer.settings.root_value_share
+    spec, share = trainer.game.spec, root_value_share
+    if share is None:
+        share = trainer.settings.root_value_share
     sums = torch.zeros(7, dtype=torch.float64, device=trainer.device)
     count = 0
-    for number, samples in enumerate(window.iterate(_BATCH, subset="holdout")):
+    for number, samples in enumerate(window.iterate(_BATCH, subset)):
         if count >= MOST_POSITIONS:
             break
         count += len(samples)

@@ -56,6 +56,7 @@ FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
     "train/total_loss", "train/value_loss", "train/policy_loss", "train/holdout_value_loss",
     "train/holdout_policy_loss_after", "train/holdout_policy_accuracy_after",
+    "train/reference_policy_accuracy", "train/reference_value_loss",
     "train/spike_rate", "train/samples_per_s", "evaluation/wins_random", "evaluation/draws_random",
     "evaluation/losses_random", "evaluation/score_low_random", "evaluation/score_high_random",
     "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
@@ -115,7 +116,7 @@ def test_the_terminal_says_what_was_learned_and_what_to_do_next(finished):
     lines = finished.output.splitlines()
     for number, share in enumerate(("50%", "100%")):
         (line,) = [x for x in lines if x.startswith(f"iteration {number} ({share} of the camp")]
-        assert "held-out value loss" in line
+        assert "best moves" in line
         assert "score" in line
     # Six plies end no game: the window is tiny, and that is told once when it is new.
     assert sum(x.startswith("ALARM replay starving since iteration 0") for x in lines) == 2

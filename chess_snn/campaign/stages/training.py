@@ -8,6 +8,7 @@ import torch
 
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, game_of
+from chess_snn.campaign.stages.reference import measure_reference
 from chess_snn.campaign.stages.window import (
     num_positions,
     positions_played,
@@ -151,6 +152,7 @@ def train_generation(
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
             **_holdout(before, measure_holdout(trainer, window)),
+            **measure_reference(trainer),
             **_spike_rates(trainer, window),
             **_training_spike_rate(report),
             **_loss_scale(report),

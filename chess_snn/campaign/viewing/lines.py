@@ -145,18 +145,18 @@ def iteration_line(row: Json) -> str:
         score += f", Elo on the ladder {ladder}"
     if points_interval(row) != NOT_MEASURED:
         score = f", {points_interval(row)} points{score}"
-    outcomes = (
+    learnt = (
         f"{figure(row, 'self_play_points', ',.0f')} points on average"
-        if row["draw_rate"] is None else f"draws {row['draw_rate']:.0%}"
+        if row["draw_rate"] is None else
+        f"draws {row['draw_rate']:.0%}, best moves "
+        f"{figure(row, 'reference_policy_accuracy', '.1%')}"
     )
     gating_match = f", against the champion {told}" if (told := gating_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
         f"{row['games']:,} games, {row['positions_per_s']:,.0f} positions/s, "
-        f"{outcomes}, held-out value loss "
-        f"{figure(row, 'holdout_value_loss_before', '.3f')} -> "
-        f"{figure(row, 'holdout_value_loss_after', '.3f')}{score}{gating_match}{champion}"
+        f"{learnt}{score}{gating_match}{champion}"
     )
 
 
