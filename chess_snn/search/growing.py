@@ -12,7 +12,7 @@ from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.nets.evaluator import Evaluation, Evaluator
-from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, RULE_CHOOSES
+from chess_snn.search.descent import RULE_CHOOSES
 from chess_snn.search.growth import favour, plant, reroot
 from chess_snn.search.report import Line, best_lines, prove
 from chess_snn.search.rounds import Rounds
@@ -53,9 +53,8 @@ class GrowingTree:
         check_wave_fits(game.spec, memory_mib, most_leaves)
         self.most_leaves = most_leaves
         self._game, self._discount = game, settings.discount
-        is_puct = settings.kind == "puct"
-        self._rule = settings.rule(PUCT_RULE if is_puct else GUMBEL_RULE)
-        self._rounds = None if is_puct else Rounds(self._rule)
+        self._rule = settings.rule()
+        self._rounds = None if settings.kind == "puct" else Rounds(self._rule)
         self._trees = allocate_tree(game.spec, memory_mib)
         self._proofs, self._heights, *self._scratch = np.empty((4, self.num_nodes), np.int32)
         self._root: GameBatch | None = None

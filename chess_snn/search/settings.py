@@ -16,6 +16,7 @@ from chess_snn.search.tree_search import RootRule, TreeSearch
 from chess_snn.settings import settings_class
 
 SearchKind = Literal["gumbel", "puct", "policy"]
+EdgeRule = Literal["gumbel", "puct"]
 RootValue = Literal["search", "network"]
 
 MAX_SIMULATIONS = 100_000
@@ -28,6 +29,9 @@ class SearchSettings:
     kind: SearchKind = "gumbel"
     """`gumbel` (Gumbel AlphaZero) learns from few simulations; `puct` needs hundreds; `policy`
     evaluates the network once, without a tree."""
+    below_root: EdgeRule = "gumbel"
+    """Gumbel: how actions are chosen below the root: `gumbel` by the improved policy, `puct` by
+    value and prior, which suits a network that had a teacher."""
     simulations_first: int = Field(default=16, ge=1, le=MAX_SIMULATIONS)
     """Simulations per position at the start of the campaign."""
     simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
@@ -66,10 +70,11 @@ class SearchSettings:
     memory_mib: int = Field(default=4096, ge=1)
     """Largest memory of the trees of one search, in MiB; more is an error before it starts."""
 
-    def rule(self, kind: int) -> Rule:
-        """For trees whose edges below the root are chosen by ``GUMBEL_RULE`` or ``PUCT_RULE``."""
+    def rule(self) -> Rule:
+        """How trees choose edges below the root."""
         return Rule(
-            kind=kind, q_scale=self.q_scale, visit_offset=self.visit_offset,
+            kind=PUCT_RULE if "puct" in (self.kind, self.below_root) else GUMBEL_RULE,
+            q_scale=self.q_scale, visit_offset=self.visit_offset,
             exploration=self.exploration, unvisited_reduction=self.unvisited_reduction,
         )
 
@@ -130,7 +135,7 @@ def make_tree_search(
     Other actions are considered ``in_play`` than in self-play.
     """
     check_range("simulations", simulations, ge=1, le=MAX_SIMULATIONS)
-    rule = settings.rule(PUCT_RULE if settings.kind == "puct" else GUMBEL_RULE)
+    rule = settings.rule()
     root: RootRule
     if settings.kind == "puct":
         root = PuctRoot(settings.noise_alpha, settings.noise_share)

@@ -100,7 +100,8 @@ class ReferenceSearch:
     def _choose(self, node):
         if node.is_chance:
             return self._most_due(node)
-        return self._puct(node) if self.settings.kind == "puct" else self._most_behind(node)
+        is_puct = "puct" in (self.settings.kind, self.settings.below_root)
+        return self._puct(node) if is_puct else self._most_behind(node)
 
     def _most_due(self, node):
         """In single precision: 0.9 / 9 and 0.1 are as good as equal."""

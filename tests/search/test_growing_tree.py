@@ -14,7 +14,10 @@ from chess_snn.search.trees import visits_and_sums
 GAME = get_game("chess")
 SETTINGS = SearchSettings(kind="puct", noise_share=0.0)
 ROUNDS = SearchSettings(kind="gumbel")
-BOTH = pytest.mark.parametrize("settings", [SETTINGS, ROUNDS], ids=["puct", "rounds"])
+BELOW = SearchSettings(kind="gumbel", below_root="puct")
+ALL = pytest.mark.parametrize(
+    "settings", [SETTINGS, ROUNDS, BELOW], ids=["puct", "rounds", "puct below"]
+)
 MATE_IN_TWO = "7k/8/5K2/8/8/8/8/6R1 w - - 0 1"
 LOST_IN_TWO = "7k/8/6K1/8/8/8/8/R7 b - - 0 1"
 
@@ -102,7 +105,7 @@ def test_one_leaf_a_wave_is_the_puct_search_to_the_bit(simulations):
             assert lines[0].visits == report.visits.max()
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("leaves", [1, 3, 8])
 def test_waves_leave_no_virtual_loss_behind(leaves, settings):
     for row in range(4):
@@ -119,7 +122,7 @@ def test_a_wave_asks_once_about_several_leaves():
     assert max(evaluator.calls) == 8
 
 
-@BOTH
+@ALL
 def test_a_wave_with_one_way_to_go_ends_where_it_meets_itself(settings):
     tree = growing(position("8/8/8/8/8/5k2/7p/7K w - - 0 1"), settings=settings, most_leaves=8)
     assert tree.grow(8) in (1, 2)
@@ -127,7 +130,7 @@ def test_a_wave_with_one_way_to_go_ends_where_it_meets_itself(settings):
     check_sums(tree)
 
 
-@BOTH
+@ALL
 def test_the_subtree_of_a_played_action_is_kept_as_it_was(settings):
     for row in range(6):
         batch = chess_positions(40).take(np.array([5 * row]))
@@ -200,7 +203,7 @@ def solved(tree, node=0):
     return None
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(("fen", "plies"), [
     ("6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1", 1),
     (MATE_IN_TWO, 3),
@@ -239,7 +242,7 @@ def test_lines_are_ranked_and_bounded():
     assert max(len(line.actions) for line in lines) <= tree.height
 
 
-@BOTH
+@ALL
 def test_only_the_given_actions_are_tried(settings):
     start = position()
     chosen = np.array([GAME.parse_action(start.state[0], move) for move in ("a2a3", "h2h4")])

@@ -25,7 +25,8 @@ from chess_snn.search.trees import NO_NODE, allocate_trees
 GAME = get_game("chess")
 QUIET_PUCT = SearchSettings(kind="puct", noise_share=0.0)
 GUMBEL = SearchSettings(kind="gumbel")
-KINDS = {"gumbel": GUMBEL, "puct": QUIET_PUCT}
+BELOW = SearchSettings(kind="gumbel", below_root="puct")
+KINDS = {"gumbel": GUMBEL, "puct": QUIET_PUCT, "puct below": BELOW}
 
 
 def keys(count):
@@ -59,7 +60,7 @@ def position(fen, moves=""):
 def test_trees_are_the_references(kind, simulations):
     settings = KINDS[kind]
     batch = chess_positions(24 if simulations < 100 else 6, seed=simulations)
-    temperature = 1.0 if kind == "gumbel" else 0.0
+    temperature = 0.0 if kind == "puct" else 1.0
     search = tree_search(settings, simulations, len(batch))
     result = run(search, batch, temperature)
     reference = ReferenceSearch(GAME, HashEvaluator(), settings, simulations)
@@ -74,7 +75,7 @@ def test_trees_are_the_references(kind, simulations):
         np.testing.assert_allclose(report.q_stm, q, atol=1e-5)
         count = len(root.prior)
         target = result.policy_targets[row, :count]
-        if kind == "gumbel":
+        if kind != "puct":
             np.testing.assert_allclose(target, reference.improved_policy(root), atol=1e-5)
             assert result.values_stm[row] == pytest.approx(reference.improved_value(root), abs=1e-5)
         else:
