@@ -155,8 +155,6 @@ class GrowingTree:
             leaf.state, leaf.history, leaf.ply, leaf.termination,
             wave.actions, wave.leaves, wave.is_new,
         )
-        if self._rounds is not None:
-            self._rounds.descended(count)
         wins, answer = wave.evaluate(count)
         settle(
             self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,

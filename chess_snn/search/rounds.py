@@ -18,7 +18,7 @@ from chess_snn.search.trees import Trees, visits_and_sums
 from chess_snn.types import Float32Array, Int32Array
 
 _FIRST_ROUND: Final = 16
-"""Simulations; of 4 actions the better 2 are then known by 4 visits each."""
+"""Simulations; of 4 actions the better 2 then have 6 visits each, the others 2."""
 
 
 class Rounds:
@@ -32,34 +32,31 @@ class Rounds:
     def begin(self) -> None:
         """Forget the rounds of another root."""
         self._edges: Int32Array = np.empty(0, np.int32)
-        self._done = self._simulations = self._share = 0
+        self._begun = self._simulations = self._share = 0
 
     def next_edges(self, trees: Trees, most: int) -> Int32Array:
         """int32[n]: the edges of the next descents, from 1 to ``most``, none past a halving."""
-        if self._done == self._simulations:
-            self._halve(trees)
-        count = min(most, self._simulations - self._done)
-        turns = np.arange(self._done, self._done + count)
+        visits, _ = visits_and_sums(trees, 0, slice(int(trees.num_edges[0, 0])))
+        visits_so_far = int(visits.sum())
+        if visits_so_far >= self._begun + self._simulations:
+            self._halve(trees, visits_so_far)
+        first = visits_so_far - self._begun
+        turns = np.arange(first, min(first + most, self._simulations))
         return self._edges[turns % len(self._edges)]
 
-    def descended(self, count: int) -> None:
-        """Of the edges last asked for, the first ``count`` were taken."""
-        self._done += count
-
-    def _halve(self, trees: Trees) -> None:
+    def _halve(self, trees: Trees, visits_so_far: int) -> None:
         """Leave the better half; of two, or none, begin a round with the best of all."""
         scores = root_scores(trees, self._rule)
         if len(self._edges) > 2:
             candidates, wanted = self._edges, max(2, len(self._edges) // 2)
         else:
             candidates = np.arange(len(scores), dtype=np.int32)
-            visits, _ = visits_and_sums(trees, 0, slice(len(scores)))
-            simulations = max(_FIRST_ROUND, int(visits.sum()))
+            simulations = max(_FIRST_ROUND, visits_so_far)
             wanted = min(isqrt(simulations), len(scores))
             self._share = simulations // max(1, (wanted - 1).bit_length())
         best = np.argsort(-scores[candidates], kind="stable")[:wanted]
         self._edges = candidates[best]
-        self._done, self._simulations = 0, wanted * max(1, self._share // wanted)
+        self._begun, self._simulations = visits_so_far, wanted * max(1, self._share // wanted)
 
 
 def root_scores(trees: Trees, rule: Rule) -> Float32Array:

@@ -40,9 +40,9 @@ class SearchSettings:
     """Gumbel: number of root actions that sequential halving starts from in self-play, whose
     targets shall tell of many; an eighth of the simulations if that is more."""
     considered_in_play: int = Field(default=0, ge=0, le=1024)
-    """Gumbel: the same in matches and analyses. 0 takes the square root of the simulations, for the
-    replies to a few actions tell more than one look at many; and in games of one player, where
-    nobody replies, what self-play takes."""
+    """Gumbel: the same in matches and analyses. With 0, games of two players take the square root
+    of the simulations: the replies to a few actions tell more than one look at many. Games of one
+    player take as many as self-play."""
     q_scale: float = Field(default=1.0, gt=0, le=100)
     """Gumbel: how much a better value changes the policy; c_scale of Danihelka et al. 2022, for
     values in [-1, 1]. In games with points the values of a tree are scaled to [0, 1] first; mctx

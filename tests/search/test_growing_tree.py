@@ -288,7 +288,7 @@ def test_rounds_halve_the_actions_that_take_part(leaves):
 
 
 def test_the_second_round_begins_with_what_the_first_found_best():
-    """Values of 0 teach nothing, so both rounds take the likeliest; one good value is looked at."""
+    """All values are equal, so it takes the same actions again."""
     tree = growing(chess_positions(30).take(np.array([14])), UninformedEvaluator(), ROUNDS)
     grow_to(tree, 32, 1)
     assert root_visits(tree)[:5] == [12, 12, 4, 4, 0]
