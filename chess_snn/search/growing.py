@@ -78,6 +78,15 @@ class GrowingTree:
         """Simulations that went through the root and count, those kept from earlier roots too."""
         return int(visits_and_sums(self._trees, 0, self._root_edges())[0].sum())
 
+    def is_settled(self, simulations: float) -> bool:
+        """Whether ``simulations`` more cannot make another action the most visited.
+
+        False where visits do not decide: in a tree that halves at its root.
+        """
+        visits, _ = visits_and_sums(self._trees, 0, self._root_edges())
+        *_, second, first = np.sort(np.append(visits, [0, 0]))
+        return self._rounds is None and first - second > simulations
+
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another wave."""

@@ -8,6 +8,7 @@ time is up is measured while it searches, and kept clear of as well
 (:class:`chess_snn.uci.engine.Pace`).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,9 @@ _MOST_RESERVED: Final = 0.8
 _MOST_OF_THE_CLOCK: Final = 0.4
 _MOST_BEFORE_THE_CONTROL: Final = 0.9
 _MANY: Final = 2**31
+_MARGIN: Final = 1.25
+"""A search may go on faster than it began."""
+_LEAST_S: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ class Budget:
     """Plies of the best line."""
     mate: int | None
     """Moves of a proved mate; None: any proved end will do."""
+    is_of_clock: bool = False
+    """Whether time that is left is for later moves."""
 
     def is_spent(
         self, simulations: int, seconds: float, reserve_s: float, lines: Sequence[Line]
@@ -97,6 +103,15 @@ class Budget:
     def simulations_left(self, simulations: int) -> int:
         """How many more may be made, after ``simulations``."""
         return _MANY if self.simulations is None else self.simulations - simulations
+
+    def most_to_come(self, simulations: int, seconds: float) -> float:
+        """Simulations that the rest of a clock's share allows, after some in ``seconds``.
+
+        Infinite where nothing is gained by ending earlier.
+        """
+        if self.seconds is None or not self.is_of_clock or simulations == 0:
+            return math.inf
+        return _MARGIN * simulations * (self.seconds - seconds) / max(seconds, _LEAST_S)
 
     def is_decided(self, lines: Sequence[Line]) -> bool:
         """Whether the tree has proved what more searching could not better."""
@@ -120,6 +135,10 @@ def budget_of(limits: Limits, options: Options, *, white_to_move: bool, num_move
     simulations = limits.nodes
     if simulations is None and seconds is None:
         simulations = options.simulations if limits.depth is None else MAX_SIMULATIONS
-    if limits.movetime_ms is None and seconds is not None and num_moves == 1:
-        seconds = 0.0  # the clock runs, and there is nothing to decide
-    return Budget(seconds=seconds, simulations=simulations, depth=limits.depth, mate=limits.mate)
+    is_of_clock = limits.movetime_ms is None and seconds is not None
+    if is_of_clock and num_moves == 1:
+        seconds = 0.0  # there is nothing to decide
+    return Budget(
+        seconds=seconds, simulations=simulations, depth=limits.depth, mate=limits.mate,
+        is_of_clock=is_of_clock,
+    )

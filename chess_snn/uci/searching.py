@@ -154,6 +154,8 @@ class _Worker:
             clock_s = self._seconds() if orders.released_s is None else _since(orders.released_s)
             if budget.is_spent(self._simulations, clock_s, pace.reserve_s, self._lines):
                 return
+            if tree.is_settled(budget.most_to_come(self._simulations, clock_s)):
+                return
             if tree.is_full or budget.is_decided(self._lines):
                 if not orders.is_held:
                     return

@@ -267,6 +267,26 @@ def test_a_full_tree_stands_still():
     assert tree.grow(8) > 0
 
 
+def test_no_more_simulations_change_what_is_settled():
+    settings = SearchSettings(kind="puct", exploration=0.1)
+    batch, total, num_early = chess_positions(12, seed=5), 120, 0
+    for row in range(len(batch)):
+        tree, settled_with = growing(batch.take(np.array([row])), settings=settings), set()
+        while tree.visits < total:
+            grow_to(tree, tree.visits + 1, leaves=1)
+            if tree.is_settled(total - tree.visits):
+                settled_with.add(tree.lines(1)[0].actions[0])
+                num_early += tree.visits < 0.9 * total
+        assert settled_with <= {tree.lines(1)[0].actions[0]}
+    assert num_early > 0
+
+
+def test_a_tree_that_halves_is_never_settled():
+    tree = growing(position(), settings=ROUNDS)
+    grow_to(tree, 50, leaves=8)
+    assert not tree.is_settled(0)
+
+
 @pytest.mark.parametrize(("memory_mib", "most"), [(1, 400), (2, 801)])
 def test_a_tree_is_not_full_from_the_start(memory_mib, most):
     """With as many leaves a wave as the memory allows; with more it is refused."""

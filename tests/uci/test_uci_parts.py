@@ -1,5 +1,7 @@
 """Lines, limits, options, scores and positions of the UCI engine."""
 
+import math
+
 import chess
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from chess_snn.games import get_game
 from chess_snn.uci import Options
 from chess_snn.uci.commands import Go, Nonsense, SetOption, SetPosition, Word, parse
 from chess_snn.uci.engine import LONGEST_WAVE_S, Pace
-from chess_snn.uci.limits import Limits
+from chess_snn.uci.limits import Limits, budget_of
 from chess_snn.uci.options import declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import centipawns, moves_to_mate, wdl_per_mille
@@ -209,6 +211,17 @@ def test_a_move_never_takes_what_is_set_aside(left_ms, increment_ms, movestogo, 
 def test_a_fixed_time_is_undercut(movetime_ms, overhead_s):
     seconds = Limits(movetime_ms=movetime_ms).seconds(True, overhead_s)
     assert movetime_ms / 2000 <= seconds <= max(movetime_ms / 1000 - overhead_s, movetime_ms / 2000)
+
+
+@given(st.integers(1, 10**6), st.floats(0.01, 5))
+def test_a_clock_alone_is_worth_saving(simulations, used_s):
+    board = {"white_to_move": True, "num_moves": 20}
+    clock = budget_of(Limits(wtime_ms=400_000), Options(move_overhead_ms=0), **board)
+    least = simulations * (clock.seconds - used_s) / used_s
+    assert least < clock.most_to_come(simulations, used_s) < 2 * least
+    assert clock.most_to_come(0, used_s) == math.inf
+    for limits in (Limits(movetime_ms=10_000), Limits(nodes=9), Limits(infinite=True)):
+        assert budget_of(limits, Options(), **board).most_to_come(simulations, used_s) == math.inf
 
 
 def test_no_time_is_no_limit():

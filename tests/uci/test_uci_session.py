@@ -215,6 +215,15 @@ def test_a_fixed_time_is_used_and_kept(talk):
     assert 0.4 < time.monotonic() - start < 1.0 + PATIENCE_UNDER_LOAD_S
 
 
+def test_a_clock_is_not_used_up_for_a_settled_move(talk, model):
+    gui = talk(model=f"{model}#search.kind=puct", move_overhead_ms=0)
+    gui.send("isready", "position fen 8/8/7Q/8/8/8/5q1K/5k2 w - - 0 1")  # Kh1 is mated at once
+    start = time.monotonic()
+    heard = gui.ask("go wtime 40000 movestogo 20")
+    assert heard[-1].startswith("bestmove h2h3")
+    assert time.monotonic() - start < 1.7  # of 2 s
+
+
 def test_a_clock_without_time_still_gets_a_move(talk):
     gui = talk()
     for clock in ("wtime 0 btime 0", "wtime -50 btime 10", "movetime 0", "nodes 0",
