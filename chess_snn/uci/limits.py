@@ -17,7 +17,7 @@ from chess_snn.search import MAX_SIMULATIONS, Line
 from chess_snn.uci.options import Options
 from chess_snn.uci.report import moves_to_mate
 
-_USUAL_MOVES: Final = 40
+_USUAL_MOVES: Final = 30
 _INCREMENT_SHARE: Final = 0.8
 _MOST_RESERVED: Final = 0.8
 """Of the time left, for the overhead of moves to come: however short it is, some is played with."""
