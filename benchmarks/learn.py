@@ -13,11 +13,8 @@ from benchmarks.report import Report, benchmark
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import CampaignClock, begin_iteration, num_shards
-from chess_snn.campaign.strength.matches import (
-    ScheduledMatch,
-    finish_match,
-    play_match_part,
-)
+from chess_snn.campaign.strength.match_schedule import ScheduledMatch
+from chess_snn.campaign.strength.matches import finish_match, play_match_part
 
 
 def run(

@@ -29,7 +29,8 @@ from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ladder_tests import ladder_notice
-from chess_snn.campaign.strength.matches import final_matches, is_finished
+from chess_snn.campaign.strength.match_schedule import final_matches
+from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener, Message
 from chess_snn.data import is_committed
 from chess_snn.interrupts import listen_again

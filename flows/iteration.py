@@ -31,7 +31,7 @@ from chess_snn.campaign.store.receipts import (
     read_receipt,
 )
 from chess_snn.campaign.strength.gating_match import gating_match_of
-from chess_snn.campaign.strength.matches import converts, generation_matches, is_evaluated
+from chess_snn.campaign.strength.match_schedule import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow, untagged_tasks

@@ -10,7 +10,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.stages.networks import game_of
-from chess_snn.campaign.strength.matches import ScheduledMatch, player_name
+from chess_snn.campaign.strength.match_schedule import ScheduledMatch, player_name
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.events import EVALUATION
 from chess_snn.data import is_committed

@@ -25,7 +25,7 @@ from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import ladder_tests, matches, reports
-from chess_snn.campaign.strength.matches import ScheduledMatch, is_final, is_gating_match
+from chess_snn.campaign.strength.match_schedule import ScheduledMatch, is_final, is_gating_match
 from chess_snn.campaign.viewing import events
 from chess_snn.cores import num_cores, unbound
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError

@@ -24,17 +24,16 @@ from chess_snn.campaign.store.receipts import (
 )
 from chess_snn.campaign.strength.champions import choose_champion
 from chess_snn.campaign.strength.gating_match import decide, finish_gating_match, next_parts
-from chess_snn.campaign.strength.matches import (
+from chess_snn.campaign.strength.match_schedule import (
     CONVERSION,
     EARLIER,
     LADDER_TEST,
     ScheduledMatch,
     converts,
     final_matches,
-    finish_match,
     generation_matches,
-    unplayed_parts,
 )
+from chess_snn.campaign.strength.matches import finish_match, unplayed_parts
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.cores import num_cores
 from chess_snn.failpoints import failpoint

@@ -36,16 +36,15 @@ from chess_snn.campaign.strength.gating_match import (
     gating_match_of,
     next_parts,
 )
-from chess_snn.campaign.strength.matches import (
+from chess_snn.campaign.strength.match_schedule import (
     CONVERSION,
     ScheduledMatch,
     converts,
     event_of,
     final_matches,
-    finish_match,
     generation_matches,
-    play_match_part,
 )
+from chess_snn.campaign.strength.matches import finish_match, play_match_part
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (

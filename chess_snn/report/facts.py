@@ -21,7 +21,8 @@ from chess_snn.campaign.strength.champions import (
     champion_of,
     read_hand_promotions,
 )
-from chess_snn.campaign.strength.matches import is_finished, player_name, read_final_matches
+from chess_snn.campaign.strength.match_schedule import player_name
+from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.strength.ratings import RatedCampaign, rate_campaign
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.data import is_committed

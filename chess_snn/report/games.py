@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.strength.match_games import match_files, read_match
-from chess_snn.campaign.strength.matches import is_gating_match
+from chess_snn.campaign.strength.match_schedule import is_gating_match
 from chess_snn.campaign.viewing.recorded_games import GamePositions, game_positions
 from chess_snn.evaluation.match_files import match_pgn, match_positions
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, MatchResult

@@ -16,12 +16,14 @@ from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration
 from chess_snn.campaign.strength.match_games import match_games_pgn, read_match
-from chess_snn.campaign.strength.matches import (
+from chess_snn.campaign.strength.match_schedule import (
     earlier_generation,
     final_matches,
-    finish_match,
     generation_matches,
     is_evaluated,
+)
+from chess_snn.campaign.strength.matches import (
+    finish_match,
     is_finished,
     play_match_part,
     read_final_matches,

@@ -23,7 +23,8 @@ from chess_snn.campaign.store.plans import (
     read_plans,
 )
 from chess_snn.campaign.store.receipts import read_receipt, recorded_seconds
-from chess_snn.campaign.strength.matches import final_matches, is_finished, read_final_matches
+from chess_snn.campaign.strength.match_schedule import final_matches
+from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError

@@ -29,7 +29,7 @@ from chess_snn.campaign.store.notes import (
 )
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.strength.champions import promote_by_hand
-from chess_snn.campaign.strength.matches import generation_matches
+from chess_snn.campaign.strength.match_schedule import generation_matches
 from chess_snn.errors import CampaignError, UsageError
 
 GONE = 2**22 + 11

@@ -9,7 +9,8 @@ from small_campaigns import MICRO_2048, play_campaign
 from chess_snn.campaign import load_config, read_receipts
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.references import model_of_campaign
-from chess_snn.campaign.strength.matches import final_matches, read_final_matches
+from chess_snn.campaign.strength.match_schedule import final_matches
+from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import iteration_line, match_line

@@ -33,10 +33,8 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.strength.matches import (
-    finish_match,
-    generation_matches,
-)
+from chess_snn.campaign.strength.match_schedule import generation_matches
+from chess_snn.campaign.strength.matches import finish_match
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.data import (
     START_KINDS,

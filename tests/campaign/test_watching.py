@@ -14,7 +14,8 @@ from signed_files import MATCH, write_signed
 from chess_snn.campaign import campaign_lock, read_receipts
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.strength.champions import promote_by_hand
-from chess_snn.campaign.strength.matches import final_matches, is_finished
+from chess_snn.campaign.strength.match_schedule import final_matches
+from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.events import BACKUP, SELF_PLAY, StageProgress
 from chess_snn.campaign.viewing.live import Live, write_live

@@ -15,7 +15,8 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation, trai
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.notes import write_note
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.strength.matches import finish_match, generation_matches
+from chess_snn.campaign.strength.match_schedule import generation_matches
+from chess_snn.campaign.strength.matches import finish_match
 from chess_snn.campaign.strength.matches import play_match_part as play_part
 from chess_snn.campaign.strength.reports import play_conversion
 from chess_snn.campaign.worker_cache import (

@@ -30,7 +30,7 @@ from chess_snn.campaign.store.notes import note_removal
 from chess_snn.campaign.store.receipts import DeviceUse
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.ladder_tests import play_ladder_test
-from chess_snn.campaign.strength.matches import final_matches
+from chess_snn.campaign.strength.match_schedule import final_matches
 
 CHESS = (
     *MICRO, "campaign.iterations=1", "promotion.rule=sprt",

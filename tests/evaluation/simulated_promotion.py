@@ -14,7 +14,7 @@ from simulated_games import chances, table_of
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.strength.gating_match import decide
-from chess_snn.campaign.strength.matches import player_name
+from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation.comparison import SprtSettings, sprt
 from chess_snn.evaluation.ratings.fit import fit_ratings

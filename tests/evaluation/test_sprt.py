@@ -12,7 +12,7 @@ from simulated_pairs import pair_chances
 from simulated_promotion import CONFIG, LEARNING, champions, facts_of, simulate
 
 from chess_snn.campaign.strength.gating_match import decide
-from chess_snn.campaign.strength.matches import player_name
+from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.comparison import SprtSettings, log_likelihood_ratio, sprt

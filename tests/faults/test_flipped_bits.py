@@ -13,7 +13,7 @@ from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.gating_match import gating_state
 from chess_snn.campaign.strength.match_games import read_match
-from chess_snn.campaign.strength.matches import ScheduledMatch
+from chess_snn.campaign.strength.match_schedule import ScheduledMatch
 from chess_snn.campaign.strength.reports import read_report
 from chess_snn.data import check_shard, read_manifest, read_shard, write_shard
 from chess_snn.data.manifest import MANIFEST_NAME

@@ -23,7 +23,8 @@ from chess_snn.campaign.store.notes import note_removal, quarantine, read_notes,
 from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.match_games import match_files, read_match
-from chess_snn.campaign.strength.matches import final_matches, is_finished
+from chess_snn.campaign.strength.match_schedule import final_matches
+from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.strength.reports import read_report
 from chess_snn.data import (
     ReplayWindow,

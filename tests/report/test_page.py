@@ -20,7 +20,7 @@ from chess_snn.campaign.store.plans import Length
 from chess_snn.campaign.strength import champions
 from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
 from chess_snn.campaign.strength.match_games import match_files, read_match
-from chess_snn.campaign.strength.matches import is_gating_match
+from chess_snn.campaign.strength.match_schedule import is_gating_match
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.cli.main import app
 from chess_snn.errors import CorruptDataError

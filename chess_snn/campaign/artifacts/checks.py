@@ -14,7 +14,7 @@ from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, write_plan
 from chess_snn.campaign.store.receipts import Receipt, ShardFacts, TrainingFacts, read_receipt
 from chess_snn.campaign.strength.match_games import read_match
-from chess_snn.campaign.strength.matches import champion_match, event_of
+from chess_snn.campaign.strength.match_schedule import champion_match, event_of
 from chess_snn.data import Manifest, read_shard
 from chess_snn.data.audit import ShardAudit
 from chess_snn.data.audit import audit_shards as audit_batch

@@ -14,7 +14,8 @@ from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.plans import read_plans
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import past_champions
-from chess_snn.campaign.strength.matches import earlier_generation, final_matches, is_finished
+from chess_snn.campaign.strength.match_schedule import earlier_generation, final_matches
+from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.data import is_committed
 from chess_snn.data.window import INHERITED
 

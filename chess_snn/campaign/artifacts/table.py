@@ -25,12 +25,8 @@ from chess_snn.campaign.store.plans import EXTENSIONS, read_plan
 from chess_snn.campaign.store.receipts import read_receipt
 from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
 from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
-from chess_snn.campaign.strength.matches import (
-    CONVERSION,
-    LADDER_TEST,
-    ScheduledMatch,
-    play_match_part,
-)
+from chess_snn.campaign.strength.match_schedule import CONVERSION, LADDER_TEST, ScheduledMatch
+from chess_snn.campaign.strength.matches import play_match_part
 from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion, read_report
 from chess_snn.errors import BeyondRepairError, RemovedError
 from chess_snn.evaluation.match_files import read_match_body

@@ -18,7 +18,7 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import created_of
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import EARLIER
+from chess_snn.campaign.strength.match_schedule import EARLIER
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
 from chess_snn.evaluation.ratings.result import interval_text

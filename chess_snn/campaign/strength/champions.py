@@ -11,7 +11,7 @@ from typing import Final, Literal
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
 from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat, numbered_files
-from chess_snn.campaign.strength.matches import is_evaluated
+from chess_snn.campaign.strength.match_schedule import is_evaluated
 from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, utc_now, write_text
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError

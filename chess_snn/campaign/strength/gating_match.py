@@ -20,15 +20,14 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
 from chess_snn.campaign.strength.champions import champion_to_beat
-from chess_snn.campaign.strength.matches import (
+from chess_snn.campaign.strength.match_schedule import (
     ScheduledMatch,
     champion_match,
     event_of,
-    finish_match,
     is_evaluated,
     player_name,
-    unplayed_parts,
 )
+from chess_snn.campaign.strength.matches import finish_match, unplayed_parts
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation.comparison import SprtResult, SprtState, sprt
 from chess_snn.evaluation.match_files import read_kept_match

@@ -16,14 +16,13 @@ from pathlib import Path
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.strength.matches import (
+from chess_snn.campaign.strength.match_schedule import (
     LADDER_TEST,
     ScheduledMatch,
     event_of,
-    finish_match,
     player_name,
-    players_of,
 )
+from chess_snn.campaign.strength.matches import finish_match, players_of
 from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings

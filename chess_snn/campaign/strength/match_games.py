@@ -8,7 +8,7 @@ from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
-from chess_snn.campaign.strength.matches import BESIDE_MATCHES, is_final
+from chess_snn.campaign.strength.match_schedule import BESIDE_MATCHES, is_final
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.match_files import match_pgn, read_match_body
 from chess_snn.evaluation.match_result import MatchResult

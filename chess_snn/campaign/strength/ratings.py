@@ -21,7 +21,7 @@ from typing import Final
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.strength.match_games import match_files
-from chess_snn.campaign.strength.matches import is_gating_match, player_name
+from chess_snn.campaign.strength.match_schedule import is_gating_match, player_name
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_match_body

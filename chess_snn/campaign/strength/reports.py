@@ -10,7 +10,7 @@ from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.typed_json import RESTORE, from_json
-from chess_snn.campaign.strength.matches import CONVERSION, event_of
+from chess_snn.campaign.strength.match_schedule import CONVERSION, event_of
 from chess_snn.data import StoredFormat, read_json, write_json
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.won_positions import conversion_rate

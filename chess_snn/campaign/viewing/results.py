@@ -14,7 +14,7 @@ from typing import Final
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import Receipt
-from chess_snn.campaign.strength.matches import EARLIER
+from chess_snn.campaign.strength.match_schedule import EARLIER
 from chess_snn.games import GameSpec, get_game
 from chess_snn.self_play import PLY_LIMIT, RESIGNED
 from chess_snn.types import Json

@@ -24,12 +24,8 @@ from chess_snn.campaign.store.plans import (
 from chess_snn.campaign.store.receipts import Receipt, read_receipt
 from chess_snn.campaign.store.typed_json import FileMark, file_mark, numbered_files
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import (
-    ScheduledMatch,
-    final_event,
-    final_matches,
-    read_final_matches,
-)
+from chess_snn.campaign.strength.match_schedule import ScheduledMatch, final_event, final_matches
+from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import StageProgress, WorkerProgress
 from chess_snn.campaign.viewing.live import (
