@@ -79,13 +79,16 @@ class GrowingTree:
         return int(visits_and_sums(self._trees, 0, self._root_edges())[0].sum())
 
     def is_settled(self, simulations: float) -> bool:
-        """Whether ``simulations`` more cannot make another action the most visited.
+        """Whether the best action is the most visited one, and stays it for ``simulations`` more.
 
         False where visits do not decide: in a tree that halves at its root.
         """
         visits, _ = visits_and_sums(self._trees, 0, self._root_edges())
         *_, second, first = np.sort(np.append(visits, [0, 0]))
-        return self._rounds is None and first - second > simulations
+        if self._rounds is not None or first - second <= simulations:
+            return False
+        # Else the most visited one is a proved loss.
+        return self.lines(1)[0].visits == int(first)
 
     @property
     def is_full(self) -> bool:

@@ -281,6 +281,24 @@ def test_no_more_simulations_change_what_is_settled():
     assert num_early > 0
 
 
+def test_a_lead_of_a_move_that_loses_settles_nothing():
+    batch = position("8/8/7Q/8/8/8/5q1K/5k2 w - - 0 1")
+    loses = GAME.parse_action(batch.state[0], "h2h1")
+
+    class Fond(UninformedEvaluator):
+        def evaluate(self, planes, legal_actions, num_legal):
+            answer = super().evaluate(planes, legal_actions, num_legal)
+            answer.legal_logits[legal_actions == loses] = 5.0
+            return answer
+
+    tree = growing(batch, Fond(), SearchSettings(kind="puct", exploration=100.0))
+    grow_to(tree, 60, leaves=1)
+    best, other = tree.lines()
+    assert other.visits > best.visits + 20
+    assert other.actions[0] == loses
+    assert not tree.is_settled(1)
+
+
 def test_a_tree_that_halves_is_never_settled():
     tree = growing(position(), settings=ROUNDS)
     grow_to(tree, 50, leaves=8)
