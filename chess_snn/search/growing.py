@@ -83,12 +83,12 @@ class GrowingTree:
 
         False where visits do not decide: in a tree that halves at its root.
         """
+        if self._rounds is not None:
+            return False
         visits, _ = visits_and_sums(self._trees, 0, self._root_edges())
         *_, second, first = np.sort(np.append(visits, [0, 0]))
-        if self._rounds is not None or first - second <= simulations:
-            return False
-        # Else the most visited one is a proved loss.
-        return self.lines(1)[0].visits == int(first)
+        # A most visited action that is not the best one is a proved loss.
+        return first - second > simulations and self.lines(1)[0].visits == int(first)
 
     @property
     def is_full(self) -> bool:

@@ -3,9 +3,9 @@
 Of the time left, ``Move Overhead`` is reserved for this move and each of those to come, for what
 the engine does not see: the way to the GUI and back. The rest is divided by the moves to the time
 control, or by ``_USUAL_MOVES`` where it ends the game, and most of the increment is added. One move
-never takes more than a fixed share of what is left. How late the engine itself may notice that its
-time is up is measured while it searches, and kept clear of as well
-(:class:`chess_snn.uci.engine.Pace`).
+never takes more than a fixed share of what is left, and it takes less where the rest of its time
+cannot change it. How late the engine itself may notice that its time is up is measured while it
+searches, and kept clear of as well (:class:`chess_snn.uci.engine.Pace`).
 """
 
 import math

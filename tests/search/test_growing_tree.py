@@ -278,6 +278,10 @@ def test_no_more_simulations_change_what_is_settled():
                 settled_with.add(tree.lines(1)[0].actions[0])
                 num_early += tree.visits < 0.9 * total
         assert settled_with <= {tree.lines(1)[0].actions[0]}
+        first, second, *_ = (line.visits for line in tree.lines())
+        if first > second:
+            assert tree.is_settled(first - second - 1)
+        assert not tree.is_settled(first - second)
     assert num_early > 0
 
 

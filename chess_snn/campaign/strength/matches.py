@@ -12,11 +12,7 @@ from typing import Final
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.plans import next_plan
-from chess_snn.campaign.store.receipts import (
-    is_summary,
-    num_finished_iterations,
-    recorded_seconds,
-)
+from chess_snn.campaign.store.receipts import is_summary, num_finished_iterations, recorded_seconds
 from chess_snn.campaign.strength.match_schedule import (
     LADDER_TEST,
     ScheduledMatch,
