@@ -117,7 +117,7 @@ class GrowingTree:
         self._wave.begin(root, self.most_leaves)
         answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
         plant(
-            self._trees, root.state, root.legal_actions, root.num_legal,
+            self._trees, np.zeros(1, np.int64), root.state, root.legal_actions, root.num_legal,
             answer.legal_logits, answer.value_stm,
         )
         favour(self._trees, self._wave.wins(root, 1))
@@ -139,7 +139,7 @@ class GrowingTree:
         child = int(self._trees.child[0, edge])
         if child == NO_NODE or self._trees.num_edges[0, child] == 0:
             return False
-        reroot(self._trees, edge, *self._scratch)
+        reroot(self._trees, 0, child, 0, *self._scratch)
         self._game.step(root, np.array([action], np.int16))
         self._wave.begin(root, self.most_leaves)
         self._stand_at(root, self._wave.ask(root.state, root.legal_actions, root.num_legal))

@@ -14,8 +14,16 @@ import numpy as np
 from chess_snn.games.base import NO_ACTION
 from chess_snn.jit import lean_kernel
 from chess_snn.rng import random_word
-from chess_snn.search.trees import NO_NODE, Trees, copy_row, is_chance_node
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UInt64Array
+from chess_snn.search.trees import NO_NODE, Trees, copy_row, equal_rows, is_chance_node
+from chess_snn.types import (
+    BoolArray,
+    Float32Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    UInt64Array,
+)
 
 _WON: Final = np.float32(1)
 _OTHERWISE: Final = np.float32(1e-6)
@@ -27,23 +35,34 @@ does not decide where all actions are worth the same."""
 
 @lean_kernel
 def plant(
-    trees: Trees, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array,
-    logits: Float32Array, values_stm: Float32Array,
+    trees: Trees, rows: Int64Array, states: UInt64Array, legal_actions: Int16Array,
+    num_legal: Int32Array, logits: Float32Array, values_stm: Float32Array,
 ) -> None:
-    """Begin the first trees with the roots ``states`` uint64[G, W], which the network answered."""
-    for g in range(len(states)):
+    """Begin the trees ``rows`` int64[B] anew at their positions.
+
+    Args:
+        trees: the first G are those of the positions; the rest of them does not change.
+        rows: which; row b of the network's answer belongs to ``rows[b]``.
+        states: uint64[G, W], with the two that follow: the positions.
+        legal_actions: int16[G, M].
+        num_legal: int32[G].
+        logits: float32[B, L].
+        values_stm: float32[B].
+    """
+    for b in range(len(rows)):
+        g = rows[b]
         trees.nodes_used[g] = 1
         trees.edges_used[g] = 0
         copy_row(states[g], trees.state[g, 0])
         trees.reward[g, 0] = 0.0
-        trees.value[g, 0] = values_stm[g]
+        trees.value[g, 0] = values_stm[b]
         if trees.is_chance.shape[1] > 0:
             trees.is_chance[g, 0] = 0
         if trees.value_bounds.shape[1] > 0:
-            trees.value_bounds[g] = values_stm[g]
+            trees.value_bounds[g] = values_stm[b]
             trees.value_scale[g] = 1.0
         _add_edges(trees, g, 0, legal_actions[g], num_legal[g])
-        _write_priors(trees, g, 0, logits[g])
+        _write_priors(trees, g, 0, logits[b])
 
 
 @lean_kernel
@@ -193,50 +212,97 @@ def _rescale(trees: Trees, g: int) -> None:
 
 
 @lean_kernel
-def reroot(trees: Trees, root_edge: int, numbers: Int32Array, shifts: Int32Array) -> None:
-    """Make the child of ``root_edge`` the root of the one tree; what is not below it is forgotten.
+def follow(
+    trees: Trees, sources: Int32Array, actions: Int16Array, states: UInt64Array,
+    num_legal: Int32Array, most_nodes: int, numbers: Int32Array, shifts: Int32Array,
+    is_kept: BoolArray,
+) -> None:
+    """Go on with the trees of games in which a move was played and answered.
+
+    Args:
+        trees: tree g becomes what tree ``sources[g]`` knows of the position after both moves.
+        sources: int32[G], the tree of each game until now, at least g and increasing; -1 where
+            there is none.
+        actions: int16[G], what was played at the root of each tree until now.
+        states: uint64[G, W], with the next the positions reached.
+        num_legal: int32[G]; a position whose list was narrowed is not gone on with.
+        most_nodes: the largest tree to go on with.
+        numbers: as in :func:`reroot`, like the next.
+        shifts: int32[N].
+        is_kept: bool[G], filled: where tree g goes on. Where not, it must be planted.
+    """
+    for g in range(len(sources)):
+        is_kept[g] = False
+        source = sources[g]
+        if source < 0:
+            continue
+        node = _find_reply(trees, source, actions[source], states[g])
+        if node != NO_NODE and trees.num_edges[source, node] == num_legal[g]:
+            reroot(trees, source, node, g, numbers, shifts)
+            is_kept[g] = trees.nodes_used[g] <= most_nodes
+
+
+@lean_kernel
+def _find_reply(trees: Trees, g: int, action: int, state: UInt64Array) -> int:
+    """The node two plies below the root that has ``state`` and follows ``action``, if any does."""
+    for node in range(1, trees.nodes_used[g]):
+        parent = trees.parent[g, node]
+        if parent == 0 or trees.parent[g, parent] != 0:
+            continue
+        edge = trees.parent_edge[g, parent]
+        if trees.action[g, edge] == action and equal_rows(trees.state[g, node], state):
+            return node
+    return NO_NODE
+
+
+@lean_kernel
+def reroot(
+    trees: Trees, source: int, new_root: int, target: int, numbers: Int32Array, shifts: Int32Array
+) -> None:
+    """Make what is below node ``new_root`` of tree ``source`` the tree ``target``; forget the rest.
 
     Nodes move to the front in their order, and edges with them. Every node comes behind its parent
     and its edges behind those of earlier nodes, before and after; so nothing is overwritten that is
-    still to be read.
+    still to be read, also where both trees are the same one.
 
     Args:
-        trees: changed in place; ``root_edge`` has a child, which has edges.
-        root_edge: an edge of the root.
+        trees: of a game of wins, changed in place.
+        source: the tree to read.
+        new_root: one of its nodes, which has edges.
+        target: the tree to write.
         numbers: int32[N], scratch: the new number of each node, ``NO_NODE`` where it is forgotten.
         shifts: int32[N], scratch: how far the edges of each new node moved.
     """
-    new_root = trees.child[0, root_edge]
     nodes, edges = 0, 0
-    for node in range(trees.nodes_used[0]):
+    for node in range(trees.nodes_used[source]):
         numbers[node] = NO_NODE
         parent = NO_NODE
         if node > new_root:
-            parent = numbers[trees.parent[0, node]]
+            parent = numbers[trees.parent[source, node]]
         if node != new_root and parent == NO_NODE:
             continue
         number = nodes
         nodes += 1
         numbers[node] = number
-        first, count = trees.first_edge[0, node], trees.num_edges[0, node]
+        first, count = trees.first_edge[source, node], trees.num_edges[source, node]
         shifts[number] = edges - first
         if parent != NO_NODE:
-            parent_edge = trees.parent_edge[0, node] + shifts[parent]
-            trees.parent[0, number] = parent
-            trees.parent_edge[0, number] = parent_edge
-            trees.child[0, parent_edge] = number
-        copy_row(trees.state[0, node], trees.state[0, number])
-        trees.value[0, number] = trees.value[0, node]
-        trees.reward[0, number] = trees.reward[0, node]
-        trees.visits[0, number] = trees.visits[0, node]
-        trees.value_sum[0, number] = trees.value_sum[0, node]
-        trees.first_edge[0, number] = edges
-        trees.num_edges[0, number] = count
+            parent_edge = trees.parent_edge[source, node] + shifts[parent]
+            trees.parent[target, number] = parent
+            trees.parent_edge[target, number] = parent_edge
+            trees.child[target, parent_edge] = number
+        copy_row(trees.state[source, node], trees.state[target, number])
+        trees.value[target, number] = trees.value[source, node]
+        trees.reward[target, number] = trees.reward[source, node]
+        trees.visits[target, number] = trees.visits[source, node]
+        trees.value_sum[target, number] = trees.value_sum[source, node]
+        trees.first_edge[target, number] = edges
+        trees.num_edges[target, number] = count
         for edge in range(first, first + count):
-            trees.action[0, edges] = trees.action[0, edge]
-            trees.prior[0, edges] = trees.prior[0, edge]
+            trees.action[target, edges] = trees.action[source, edge]
+            trees.prior[target, edges] = trees.prior[source, edge]
             # A child comes later, and enters itself then.
-            trees.child[0, edges] = NO_NODE
+            trees.child[target, edges] = NO_NODE
             edges += 1
-    trees.nodes_used[0] = nodes
-    trees.edges_used[0] = edges
+    trees.nodes_used[target] = nodes
+    trees.edges_used[target] = edges

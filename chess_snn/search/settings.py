@@ -1,12 +1,12 @@
 """The settings of search, and the searches that they make."""
 
 from math import isqrt
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from chess_snn.config import check_range
-from chess_snn.games.base import Game
+from chess_snn.games.base import Game, GameSpec
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import PolicySearch, Search
 from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, Rule
@@ -20,6 +20,8 @@ EdgeRule = Literal["gumbel", "puct"]
 RootValue = Literal["search", "network"]
 
 MAX_SIMULATIONS = 100_000
+_SEARCHES_KEPT: Final = 3
+"""Room of a kept tree: what two searches found may be in it when the next one begins."""
 
 
 @settings_class("search")
@@ -67,6 +69,9 @@ class SearchSettings:
     """PUCT: concentration of the Dirichlet noise on the root's prior."""
     noise_share: float = Field(default=0.25, ge=0, le=1)
     """PUCT: share of that noise; there is none at temperature 0."""
+    keeps_trees: bool = True
+    """PUCT, in matches of two players: whether a move's search goes on with what the last one found
+    below the two moves played since. It still gets all its simulations."""
     memory_mib: int = Field(default=4096, ge=1)
     """Largest memory of the trees of one search, in MiB; more is an error before it starts."""
 
@@ -85,6 +90,11 @@ class SearchSettings:
         if in_play and num_players > 1:
             return max(2, isqrt(simulations))
         return max(self.considered_actions, simulations // 8)
+
+    def num_searches(self, spec: GameSpec) -> int:
+        """Of how many searches a tree holds the simulations in a match; 1 where none is kept."""
+        is_kept = self.keeps_trees and self.kind == "puct"
+        return _SEARCHES_KEPT if is_kept and spec.num_players == 2 and not spec.is_stochastic else 1
 
     def simulations(self, progress: float) -> int:
         """Simulations a position when ``progress`` in [0, 1] of the campaign is done."""
@@ -118,21 +128,26 @@ def make_search(
 def make_match_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
 ) -> Search:
-    """As :func:`make_search`, in play: with a tree from 1 simulation on, whatever ``kind`` says."""
+    """As :func:`make_search`, in play: with a tree from 1 simulation on, whatever ``kind`` says.
+
+    It follows games from move to move, as the settings say.
+    """
     if simulations == 0:
         return PolicySearch(game, evaluator)
     return make_tree_search(
-        game, evaluator, settings, simulations=simulations, num_games=num_games, in_play=True
+        game, evaluator, settings, simulations=simulations, num_games=num_games, in_play=True,
+        num_searches=settings.num_searches(game.spec),
     )
 
 
 def make_tree_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int,
-    in_play: bool = False,
+    in_play: bool = False, num_searches: int = 1,
 ) -> TreeSearch:
     """As :func:`make_search`, with a tree whatever ``kind`` says: "policy" grows Gumbel trees.
 
-    Other actions are considered ``in_play`` than in self-play.
+    Other actions are considered ``in_play`` than in self-play. Above 1, ``num_searches`` keeps the
+    trees of games, with room for so many searches.
     """
     check_range("simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     rule = settings.rule()
@@ -149,4 +164,5 @@ def make_tree_search(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,
         finds_wins=settings.finds_wins, reports_network=settings.root_value == "network",
+        num_searches=num_searches,
     )

@@ -7,7 +7,7 @@ Dimensions: G games, M columns for legal actions.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from chess_snn.jit import lean_kernel
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import SearchResult
 from chess_snn.search.descent import Rule, descend
-from chess_snn.search.growth import favour, grow, plant
+from chess_snn.search.growth import favour, follow, grow, plant
 from chess_snn.search.report import RootReport, report_root
 from chess_snn.search.trees import Trees, allocate_trees, check_memory
 from chess_snn.search.wave import Wave
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.types import Float32Array, Int16Array, Int32Array, Int64Array, UInt64Array
 
 
 class RootRule(Protocol):
@@ -43,6 +43,31 @@ class RootRule(Protocol):
         ...
 
 
+class _LastRun(NamedTuple):
+    """Which games were searched last, and what was played in each."""
+
+    keys: UInt64Array
+    """uint64[G]."""
+    plies: Int32Array
+    """int32[G]."""
+    actions: Int16Array
+    """int16[G]."""
+
+    def sources(self, keys: UInt64Array, plies: Int32Array) -> Int32Array:
+        """int32[H]: the row here of each of H games, or -1: one that is new or not two plies on.
+
+        Games keep their order and only leave; where they did not, none is found.
+        """
+        sources = np.full(len(keys), -1, np.int32)
+        rows, old_rows = (
+            np.flatnonzero(np.isin(*pair)) for pair in ((keys, self.keys), (self.keys, keys))
+        )
+        if np.array_equal(keys[rows], self.keys[old_rows]):
+            is_next = (plies[rows] == self.plies[old_rows] + 2) & (rows <= old_rows)
+            sources[rows[is_next]] = old_rows[is_next]
+        return sources
+
+
 class TreeSearch:
     """Grows one tree a game by a fixed number of simulations.
 
@@ -52,22 +77,27 @@ class TreeSearch:
     def __init__(
         self, game: Game, evaluator: Evaluator, rule: Rule, root: RootRule, *,
         simulations: int, num_games: int, discount: float, memory_mib: int, finds_wins: bool,
-        reports_network: bool = False,
+        reports_network: bool = False, num_searches: int = 1,
     ) -> None:
         """``num_games`` is the largest batch to expect; the other arguments are in range.
 
         With ``finds_wins``, a position that can be won at once is not asked about. With
-        ``reports_network``, the value of a root is the network's, not the search's.
+        ``reports_network``, the value of a root is the network's, not the search's. With
+        ``num_searches`` above 1, in a game of two players without chance events, the tree of a game
+        goes on where its next search is two plies later; what it holds counts beside the new
+        simulations. It has room for so many searches, and begins anew where one more does not fit.
 
         Raises:
             ConfigError: the trees may need more than ``memory_mib``.
         """
-        check_memory(game.spec, simulations, num_games, memory_mib)
+        check_memory(game.spec, simulations, num_games, memory_mib, num_searches)
         self.evaluator = evaluator
         self.simulations = simulations
         self._game, self._rule, self._root = game, rule, root
         self._discount, self._reports_network = discount, reports_network
-        self._trees = allocate_trees(game.spec, simulations, num_games)
+        self._trees = allocate_trees(game.spec, num_searches * simulations, num_games)
+        self._keeps_trees = num_searches > 1
+        self._last: _LastRun | None = None
         self._wave = Wave(game, evaluator, finds_wins=finds_wins, most_leaves=num_games)
         self._result: SearchResult | None = None
 
@@ -88,9 +118,10 @@ class TreeSearch:
             raise ValueError(f"this search holds {self.num_games} trees, got {len(batch)} games")
         trees, game, num_games = self._trees, self._game, len(batch)
         self._wave.begin(batch, num_games)
-        answer = self._wave.ask(batch.state, batch.legal_actions, batch.num_legal)
+        rows = self._rows_to_plant(batch, keys, plies)
+        answer = self._wave.ask(batch.state[rows], batch.legal_actions[rows], batch.num_legal[rows])
         plant(
-            trees, batch.state, batch.legal_actions, batch.num_legal,
+            trees, rows, batch.state, batch.legal_actions, batch.num_legal,
             answer.legal_logits, answer.value_stm,
         )
         targets = np.empty((num_games, game.spec.max_legal), np.float32)
@@ -116,6 +147,8 @@ class TreeSearch:
             actions=actions, values_stm=values_stm, policy_targets=targets,
             prior_entropies=entropies, surprises=surprises,
         )
+        if self._keeps_trees:
+            self._last = _LastRun(keys, plies, actions)
         return self._result
 
     def inspect(self, row: int) -> RootReport:
@@ -127,6 +160,22 @@ class TreeSearch:
             self._trees, row, int(result.actions[row]), float(result.values_stm[row]),
             result.policy_targets[row],
         )
+
+    def _rows_to_plant(
+        self, batch: GameBatch, keys: UInt64Array, plies: Int32Array
+    ) -> Int64Array:
+        """int64[B]: the rows whose trees begin anew; in the others the last run's trees go on."""
+        last, self._last = self._last, None
+        if last is None:
+            return np.arange(len(batch))
+        is_kept = np.empty(len(batch), np.bool_)
+        nodes = self._trees.state.shape[1]
+        numbers, shifts = np.empty((2, nodes), np.int32)
+        follow(
+            self._trees, last.sources(keys, plies), last.actions, batch.state, batch.num_legal,
+            nodes - self.simulations, numbers, shifts, is_kept,
+        )
+        return np.flatnonzero(~is_kept)
 
     def _simulate(self, roots: GameBatch, root_edges: Int32Array) -> None:
         """One descent of every tree, from ``root_edges`` int32[G] on, and what follows from it."""

@@ -91,6 +91,15 @@ def copy_row(source: UInt64Array, target: UInt64Array) -> None:
 
 
 @lean_kernel
+def equal_rows(one: UInt64Array, other: UInt64Array) -> bool:
+    """Whether two rows hold the same words."""
+    are_equal = True
+    for word in range(len(one)):
+        are_equal &= one[word] == other[word]
+    return are_equal
+
+
+@lean_kernel
 def edge_visits(trees: Trees, g: int, edge: int) -> int:
     """Visits of an edge."""
     child = trees.child[g, edge]
@@ -124,20 +133,23 @@ def tree_bytes(spec: GameSpec, simulations: int) -> int:
     return nodes * _node_bytes(spec) + _most_edges(spec, nodes) * _EDGE_BYTES + _TREE_BYTES
 
 
-def check_memory(spec: GameSpec, simulations: int, num_games: int, memory_mib: int) -> None:
-    """Check that the trees of ``num_games`` games fit.
+def check_memory(
+    spec: GameSpec, simulations: int, num_games: int, memory_mib: int, num_searches: int = 1
+) -> None:
+    """Check that the trees of ``num_games`` games, after ``num_searches`` of them, fit.
 
     Raises:
         ConfigError: they may need more than ``memory_mib``; names what to change.
     """
-    needed = tree_bytes(spec, simulations) * num_games
+    needed = tree_bytes(spec, num_searches * simulations) * num_games
     if needed > memory_mib * _MIB:
-        most = memory_mib * _MIB // (tree_bytes(spec, 1) * num_games // 2)
+        most = memory_mib * _MIB // (tree_bytes(spec, 1) * num_games // 2) // num_searches
         raise ConfigError(
             f"trees of {simulations} simulations for {num_games} games at once may need "
             f"{needed // _MIB:,} MiB, more than search.memory_mib = {memory_mib:,}; lower the "
-            f"simulations (about {most:,} fit), play fewer games at once, or raise "
-            "search.memory_mib"
+            f"simulations (about {most:,} fit), play fewer games at once, "
+            + ("set search.keeps_trees = false, " if num_searches > 1 else "")
+            + "or raise search.memory_mib"
         )
 
 

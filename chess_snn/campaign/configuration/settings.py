@@ -301,9 +301,10 @@ class CampaignConfig:
             uses.append((matches.final_simulations, games))
         if self.promotion.rule == "sprt":
             uses.append((self.gating_simulations, 2 * self.promotion.openings_each))
-        if self.search.kind != "policy":
-            most = max(self.search.simulations_first, self.search.simulations_last)
-            uses.append((most, self.self_play.concurrent_games))
+        limit = self.search.memory_mib
         for simulations, num_games in uses:
             if simulations:
-                check_memory(spec, simulations, num_games, self.search.memory_mib)
+                check_memory(spec, simulations, num_games, limit, self.search.num_searches(spec))
+        if self.search.kind != "policy":
+            most = max(self.search.simulations_first, self.search.simulations_last)
+            check_memory(spec, most, self.self_play.concurrent_games, limit)
