@@ -213,9 +213,8 @@ def _rescale(trees: Trees, g: int) -> None:
 
 @lean_kernel
 def follow(
-    trees: Trees, sources: Int32Array, actions: Int16Array, states: UInt64Array,
-    num_legal: Int32Array, most_nodes: int, numbers: Int32Array, shifts: Int32Array,
-    is_kept: BoolArray,
+    trees: Trees, sources: Int32Array, states: UInt64Array, num_legal: Int32Array, most_nodes: int,
+    numbers: Int32Array, shifts: Int32Array, is_kept: BoolArray,
 ) -> None:
     """Go on with the trees of games in which a move was played and answered.
 
@@ -223,9 +222,8 @@ def follow(
         trees: tree g becomes what tree ``sources[g]`` knows of the position after both moves.
         sources: int32[G], the tree of each game until now, at least g and increasing; -1 where
             there is none.
-        actions: int16[G], what was played at the root of each tree until now.
-        states: uint64[G, W], with the next the positions reached.
-        num_legal: int32[G]; a position whose list was narrowed is not gone on with.
+        states: uint64[G, W], the positions reached.
+        num_legal: int32[G], of their actions. A node whose actions were narrowed does not go on.
         most_nodes: the largest tree to go on with.
         numbers: as in :func:`reroot`, like the next.
         shifts: int32[N].
@@ -236,21 +234,19 @@ def follow(
         source = sources[g]
         if source < 0:
             continue
-        node = _find_reply(trees, source, actions[source], states[g])
+        node = _find_reply(trees, source, states[g])
         if node != NO_NODE and trees.num_edges[source, node] == num_legal[g]:
             reroot(trees, source, node, g, numbers, shifts)
             is_kept[g] = trees.nodes_used[g] <= most_nodes
 
 
 @lean_kernel
-def _find_reply(trees: Trees, g: int, action: int, state: UInt64Array) -> int:
-    """The node two plies below the root that has ``state`` and follows ``action``, if any does."""
+def _find_reply(trees: Trees, g: int, state: UInt64Array) -> int:
+    """The node two plies below the root that has ``state``, or ``NO_NODE``."""
     for node in range(1, trees.nodes_used[g]):
         parent = trees.parent[g, node]
-        if parent == 0 or trees.parent[g, parent] != 0:
-            continue
-        edge = trees.parent_edge[g, parent]
-        if trees.action[g, edge] == action and equal_rows(trees.state[g, node], state):
+        is_reply = parent != 0 and trees.parent[g, parent] == 0
+        if is_reply and equal_rows(trees.state[g, node], state):
             return node
     return NO_NODE
 

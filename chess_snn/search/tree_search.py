@@ -44,14 +44,12 @@ class RootRule(Protocol):
 
 
 class _LastRun(NamedTuple):
-    """Which games were searched last, and what was played in each."""
+    """Which games were searched last."""
 
     keys: UInt64Array
     """uint64[G]."""
     plies: Int32Array
     """int32[G]."""
-    actions: Int16Array
-    """int16[G]."""
 
     def sources(self, keys: UInt64Array, plies: Int32Array) -> Int32Array:
         """int32[H]: the row here of each of H games, or -1: one that is new or not two plies on.
@@ -148,7 +146,7 @@ class TreeSearch:
             prior_entropies=entropies, surprises=surprises,
         )
         if self._keeps_trees:
-            self._last = _LastRun(keys, plies, actions)
+            self._last = _LastRun(keys, plies)
         return self._result
 
     def inspect(self, row: int) -> RootReport:
@@ -172,7 +170,7 @@ class TreeSearch:
         nodes = self._trees.state.shape[1]
         numbers, shifts = np.empty((2, nodes), np.int32)
         follow(
-            self._trees, last.sources(keys, plies), last.actions, batch.state, batch.num_legal,
+            self._trees, last.sources(keys, plies), batch.state, batch.num_legal,
             nodes - self.simulations, numbers, shifts, is_kept,
         )
         return np.flatnonzero(~is_kept)

@@ -2,9 +2,10 @@
 
 import dataclasses
 
+import chess
 import numpy as np
 import pytest
-from search_inputs import HashEvaluator, chess_positions
+from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.matches import play_match
@@ -16,8 +17,6 @@ from chess_snn.search import GrowingTree, SearchSettings, make_match_search, mak
 GAME = get_game("chess")
 SETTINGS = SearchSettings(kind="puct", noise_share=0.0)
 SIMULATIONS = 200
-FORCED = "7k/8/8/8/8/5K2/6p1/6Bb b - - 0 1"
-"""Black has few moves, and White's king and bishop little to fear."""
 
 
 def match_search(settings=SETTINGS, simulations=SIMULATIONS, num_games=1, game=GAME):
@@ -66,6 +65,7 @@ def test_a_kept_tree_is_the_growing_tree_that_followed_the_game():
                 assert tree.grow(1) == 1
             result = run(search, batch, keys_of(1), ply)
             report = search.inspect(0)
+            assert len(report.actions) == batch.num_legal[0]
             lines = {line.actions[0]: line for line in tree.lines()}
             if len(lines) < len(report.actions):  # where a win was found, nothing else was kept
                 assert tree.lines(1)[0].win_plies == 1
@@ -133,20 +133,27 @@ def test_another_game_begins_anew(change):
         same(search.inspect(row), fresh.inspect(row))
 
 
+class CertainEvaluator(UninformedEvaluator):
+    """Sure of the last legal action, so that a tree is one line, of pawn moves at first."""
+
+    def evaluate(self, planes, legal_actions, num_legal):
+        answer = super().evaluate(planes, legal_actions, num_legal)
+        answer.legal_logits[np.arange(len(planes)), num_legal - 1] += 100.0
+        return answer
+
+
 def test_a_tree_with_no_room_for_another_search_begins_anew():
-    rng, simulations = np.random.default_rng(4), 3
     batch = GAME.allocate(1)
-    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(FORCED)[None])
-    search, visits = match_search(simulations=simulations), []
-    for ply in range(0, 400, 2):
-        result = run(search, batch, keys_of(1), ply)
-        visits.append(int(search.inspect(0).visits.sum()))
-        batch, _ = answered(batch, result.actions, rng)
-        if not batch.num_legal[0]:
-            GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(FORCED)[None])
-    nodes = search._trees.state.shape[1]
-    assert simulations < max(visits) < nodes
-    assert visits.count(simulations) > 1
+    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(chess.STARTING_FEN)[None])
+    search = make_match_search(GAME, CertainEvaluator(), SETTINGS, simulations=4, num_games=1)
+    visits = []
+    for ply in range(0, 12, 2):
+        run(search, batch, keys_of(1), ply)
+        visits.append(search.inspect(0).visits.sum())
+        for _ in range(2):
+            GAME.step(batch, batch.legal_actions[:, batch.num_legal[0] - 1].copy())
+    # Two of the line's nodes are behind the game after each turn, and 13 fit.
+    assert visits == [4, 6, 8, 10, 12, 4]
 
 
 class Watching(SearchPlayer):
