@@ -133,6 +133,21 @@ def test_another_game_begins_anew(change):
         same(search.inspect(row), fresh.inspect(row))
 
 
+def test_a_win_at_once_is_chosen_among_all_actions():
+    batch = GAME.allocate(1)
+    fen = "7k/8/5K2/8/8/8/8/6R1 w - - 0 1"
+    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(fen)[None])
+    search = match_search()
+    run(search, batch, keys_of(1), 0)
+    for move in ("f6f7", "h8h7"):  # in the tree, the mate that follows is all there is
+        GAME.step(batch, np.array([GAME.parse_action(batch.state[0], move)], np.int16))
+    result = run(search, batch, keys_of(1), 2)
+    assert GAME.format_action(batch.state[0], int(result.actions[0])) == "g1h1"
+    assert len(search.inspect(0).actions) == batch.num_legal[0] > 1
+    column = list(batch.legal_actions[0]).index(result.actions[0])
+    assert result.policy_targets[0, column] > 0.9
+
+
 class CertainEvaluator(UninformedEvaluator):
     """Sure of the last legal action, so that a tree is one line, of pawn moves at first."""
 
