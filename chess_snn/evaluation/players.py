@@ -63,7 +63,8 @@ class Player(Protocol):
     def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
         """A legal action for every row of ``batch``, which is not changed.
 
-        Rows do not influence each other: a position gets the same answer alone as among others.
+        Games do not influence each other: one gets the same answers alone as among others. A
+        player may remember what it thought two plies ago.
 
         Args:
             batch: G positions, some of which may have ended.
