@@ -23,10 +23,10 @@ FLAGS, METHOD, PACKED_SIZE, SIZE = 8, 10, 20, 24
 
 def made_by_zipfile(*members: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as made, warnings.catch_warnings():
+    with zipfile.ZipFile(buffer, "w") as made, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a name that is there twice
         for name, content in members:
-            made.writestr(name, content)
+            made.writestr(zipfile.ZipInfo(name), content, method)  # dated 1980: the same bytes
     return buffer.getvalue()
 
 
