@@ -31,6 +31,12 @@ def fake(folder, fault):
     return Teaching(f"uci:{write_engine(folder, fault)}@5", lines=ONE_LINE)
 
 
+def write_anew(shard, records):
+    """Other games in the place of a shard."""
+    shard.unlink()
+    write_shard(shard, records, {"game": "chess"})
+
+
 @pytest.fixture
 def games(tmp_path):
     """Two shards of short games, the second ones longer."""
@@ -73,7 +79,9 @@ def test_an_interrupted_run_goes_on_and_labels_nothing_twice(games, tmp_path):
 
 
 def test_an_engine_that_dies_now_and_then_is_replaced(games, tmp_path):
-    label_games(games, tmp_path / "out", fake(tmp_path, "dies now and then"), limit=GAMES_EACH)
+    write_anew(games.shards[0].path, easy_games(2, ply_cap=10))  # each process labels two positions
+    few = open_collection(tmp_path / "games")
+    label_games(few, tmp_path / "out", fake(tmp_path, "dies now and then"), limit=2)
     assert num_started(tmp_path) > 2
     assert len(labels(tmp_path / "out")) == 1
 
@@ -97,9 +105,7 @@ def test_a_folder_keeps_to_its_teacher_and_its_games(games, tmp_path, change):
         with pytest.raises(UsageError, match=str(out)):
             label_games(games, out, Teaching(fake(tmp_path, "sound").text, lines=Lines(1, 99.0)))
         return
-    second = games.shards[1].path
-    second.unlink()
-    write_shard(second, easy_games(GAMES_EACH, ply_cap=33), {"game": "chess"})
+    write_anew(games.shards[1].path, easy_games(GAMES_EACH, ply_cap=33))
     with pytest.raises(UsageError, match=str(out)):
         label_games(open_collection(tmp_path / "games"), out, fake(tmp_path, "sound"))
 
