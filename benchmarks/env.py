@@ -122,7 +122,7 @@ def _planes(board: chess.Board) -> np.ndarray:
     words += [_ALL * (board.halfmove_clock >= threshold) for threshold in CLOCK_THRESHOLDS]
     words += [_ALL * board.is_repetition(count + 1) for count in REPETITION_THRESHOLDS]
     words.append(_ALL)
-    assert len(words) == len(PLANE_NAMES)
+    assert len(words) == PLANE_NAMES.index("ones") + 1
     return np.array(words, dtype=np.uint64)
 
 

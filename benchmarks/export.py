@@ -80,7 +80,7 @@ def compare_nir(network: Network, positions: Positions, name: str, folder: Path)
     heads = [READERS[name](folder / f"{head}.nir") for head in ("policy", "value")]
     layers, found = fold_layers(network), Comparison()
     for asked in _batches(positions):
-        planes_BPHW = asked.tensor().contiguous()
+        planes_BPHW = asked.tensor(network).contiguous()
         expected = expect(network, layers, planes_BPHW)
         policy, value = (run_graph(head, planes_BPHW, network.config.ticks) for head in heads)
         # The trunk, which both have, is counted once.
@@ -95,7 +95,7 @@ def compare_onnx(network: Network, positions: Positions, folder: Path) -> Compar
     session = runtime.InferenceSession(folder / "network.onnx")
     ours, found = freeze(network, "fp32"), Comparison()
     for asked in _batches(positions):
-        planes_BPHW = asked.tensor().contiguous()
+        planes_BPHW = asked.tensor(network).contiguous()
         with torch.inference_mode():
             expected = ours(planes_BPHW)
         policy, value = map(torch.from_numpy, session.run(None, {INPUT: planes_BPHW.numpy()}))

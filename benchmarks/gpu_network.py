@@ -141,7 +141,7 @@ def peers(bench: GpuBench) -> None:
     config = net_config("small")
     ours = evaluation_rate(bench, config, batch_size)
     network = build_network(_GAME.spec, config, seed=0).eval()
-    planes = random_positions(batch_size).tensor().to(
+    planes = random_positions(batch_size).tensor(network).to(
         bench.device, memory_format=torch.channels_last
     )
     for name, make in installed_peers().items():

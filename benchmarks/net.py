@@ -226,7 +226,7 @@ def _add_peers(
 ) -> None:
     """Add `small` on one core: ours and the installed other libraries, in turn."""
     network = _network(net_config(_PEERED))
-    planes = positions.tensor()
+    planes = positions.tensor(network)
     works: dict[tuple[str, Precision, str], Work] = {}
     with torch_threads(1), ExitStack() as stack:
         for precision in _OURS:

@@ -18,7 +18,7 @@ from chess_snn.data import START_KINDS, GameRecords, ReplayWindow, write_shard
 from chess_snn.games import ONGOING, Game, ValueKind, get_game
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.games.starts import random_starts
-from chess_snn.nets import Evaluation, Evaluator, network_input
+from chess_snn.nets import Evaluation, Evaluator, Network, network_input
 from chess_snn.rng import generator, random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
@@ -55,9 +55,10 @@ class Positions:
         """Evaluate all of them in one call."""
         return evaluator.evaluate(self.planes, self.legal_actions, self.num_legal)
 
-    def tensor(self) -> Tensor:
-        """Planes float32[n, P, 8, 8]."""
-        return network_input(self.planes, get_game("chess").spec.board_shape)
+    def tensor(self, network: Network) -> Tensor:
+        """float32[n, P, 8, 8]: the planes that ``network`` sees."""
+        num_planes = network.config.num_planes(network.spec)
+        return network_input(self.planes, network.spec.board_shape)[:, :num_planes]
 
 
 def random_positions(count: int) -> Positions:

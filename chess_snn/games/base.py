@@ -51,7 +51,7 @@ class GameSpec:
     """Where A = H * W * policy_planes and action = square * policy_planes + plane, the number of
     action planes (a convolutional policy head); None for a dense head."""
     num_planes: int
-    """P: binary input planes."""
+    """P: binary input planes, without those that follow from the rules."""
     board_shape: tuple[int, int]
     """(H, W) of a plane; H * W <= 64, square s is bit s of the plane's word."""
     state_words: int
@@ -70,6 +70,8 @@ class GameSpec:
     """Name of each termination code; code 0 is ``"ongoing"``."""
     is_stochastic: bool = False
     """Whether a chance event follows each action."""
+    num_rule_planes: int = 0
+    """Planes after these that follow from them by the rules; a network sees them or not."""
     num_symmetries: int = 1
     """Views of a position that the rules cannot tell apart, the position itself included."""
     score_unit: float = 1.0
@@ -82,6 +84,11 @@ class GameSpec:
     """What :meth:`Game.milestones` measures (2048: the largest tile); empty without any."""
     milestones: tuple[int, ...] = ()
     """Rising: of each, reports say which share of the games got so far (2048: 512, 1024, …)."""
+
+    @property
+    def all_planes(self) -> int:
+        """Columns of :meth:`Game.planes`: those that follow from the rules are the last."""
+        return self.num_planes + self.num_rule_planes
 
     @property
     def value_sign(self) -> float:
@@ -213,7 +220,10 @@ class Game(Protocol):
         ...
 
     def planes(self, states: UInt64Array) -> UInt64Array:
-        """Bitplanes uint64[B, P] of ``states`` uint64[B, >= R], side to move's perspective."""
+        """Bitplanes uint64[B, P] of ``states`` uint64[B, >= R], side to move's perspective.
+
+        P is ``GameSpec.all_planes`` here.
+        """
         ...
 
     def side_to_move(self, states: UInt64Array) -> UInt8Array:

@@ -91,7 +91,7 @@ def _rate(
 ) -> float:
     """Positions/s of one thread that evaluates ``num_calls`` chunks."""
     spec = network.spec
-    words_BP = torch.randint(2**62, (chunk_size, spec.num_planes))
+    words_BP = torch.randint(2**62, (chunk_size, network.num_planes))
     num_legal = min(_USUAL_NUM_LEGAL, spec.num_actions)
     legal_actions_BL = torch.randint(spec.num_actions, (chunk_size, num_legal))
     num_legal_B = torch.full((chunk_size,), num_legal)

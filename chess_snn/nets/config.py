@@ -7,6 +7,7 @@ from pydantic import Field
 
 from chess_snn.config import check_choice
 from chess_snn.errors import ConfigError
+from chess_snn.games.base import GameSpec
 from chess_snn.settings import settings_class
 
 Activation = Literal["lif", "ilif", "relu"]
@@ -25,6 +26,8 @@ class NetConfig:
     """Residual blocks of two 3x3 convolutions each."""
     channels: int = Field(default=32, ge=1, le=4096)
     """Channels of every 3x3 convolution."""
+    rule_planes: bool = False
+    """Whether it also sees the planes that follow from the rules; chess has them."""
     ticks: int = Field(default=2, ge=1, le=MOST_TICKS)
     """T: spiking time of one evaluation; 1 with `ilif` and `relu`."""
     activation: Activation = "lif"
@@ -57,6 +60,10 @@ class NetConfig:
             if (preset.blocks, preset.channels) == (self.blocks, self.channels):
                 return name
         return f"{self.blocks}x{self.channels}"
+
+    def num_planes(self, spec: GameSpec) -> int:
+        """P: how many of the planes of a game, from the first on, the network sees."""
+        return spec.num_planes + (spec.num_rule_planes if self.rule_planes else 0)
 
     @property
     def is_spiking(self) -> bool:

@@ -73,7 +73,7 @@ class EarlyExitNetwork:
         value_logits_BV = torch.empty(num_rows, network.value_readout.out_features)
         rows_N, ticks = torch.arange(num_rows), 0
         filled = _filled(rows_N)
-        planes = planes_BPHW[filled].to(network.input_dtype, memory_format=torch.channels_last)
+        planes = network.input_of(planes_BPHW[filled])
         run = _Run(network, network.stem(planes))
         for tick in range(1, network.config.ticks + 1):
             ticks += len(rows_N)

@@ -92,7 +92,7 @@ class InferenceNetwork(nn.Module):
         source = copy.deepcopy(network).eval().requires_grad_(False).float()
         add_empty_inputs(source.stem.conv, INPUTS_MULTIPLE[device.type])
         self.num_planes = source.stem.conv.in_channels
-        """Planes of the input: those of the game, and empty ones."""
+        """Planes of the input: those that the network sees, and empty ones."""
         policy, value = source.policy, source.value
         late_bias = neurons.adds_bias_for_nothing
 
@@ -160,10 +160,14 @@ class InferenceNetwork(nn.Module):
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 
     def input_of(self, planes_BPHW: Tensor) -> Tensor:
-        """Planes in {0, 1} as the stem takes them: with the empty ones, in its type and layout."""
-        if (missing := self.num_planes - planes_BPHW.shape[1]) > 0:
-            planes_BPHW = nn.functional.pad(planes_BPHW, (0, 0, 0, 0, 0, missing))
-        return planes_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
+        """Planes in {0, 1} as the stem takes them: with the empty ones, in its type and layout.
+
+        Those that the network does not see are left out, or fall on empty ones, of weight 0.
+        """
+        seen_BPHW = planes_BPHW[:, : self.num_planes]
+        if (missing := self.num_planes - seen_BPHW.shape[1]) > 0:
+            seen_BPHW = nn.functional.pad(seen_BPHW, (0, 0, 0, 0, 0, missing))
+        return seen_BPHW.to(self.input_dtype, memory_format=torch.channels_last)
 
     @property
     def blocks(self) -> Iterator[tuple[FoldedLayer, FoldedLayer]]:

@@ -142,7 +142,7 @@ def differing_share(one: InferenceNetwork, other: InferenceNetwork, num_position
 
 def _random_words(frozen: InferenceNetwork, num_positions: int) -> UInt64Array:
     """Planes uint64[B, P] in which as many bits are set as in chess: a quarter of 64 a plane."""
-    shape = (2, num_positions, frozen.spec.num_planes)
+    shape = (2, num_positions, frozen.num_planes)
     words: UInt64Array = np.random.default_rng(0).integers(0, 2**64, shape, np.uint64)
     both: UInt64Array = words[0] & words[1]
     return both

@@ -60,14 +60,14 @@ class Network(nn.Module):
     def __init__(self, spec: GameSpec, config: NetConfig) -> None:
         super().__init__()
         self.spec, self.config = spec, config
-        self.stem = ConvNorm(spec.num_planes, config.channels, kernel_size=3)
+        self.stem = ConvNorm(config.num_planes(spec), config.channels, kernel_size=3)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
         self.neurons = Neurons(config)
         self.policy = PolicyHead(spec, config)
         self.value = ValueHead(spec, config)
 
     def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
-        """Evaluate ``planes_BPHW``, floating point in {0, 1}."""
+        """Evaluate ``planes_BPHW``, floating point in {0, 1}; more than it sees are left out."""
         fired_TBCHW = self._trunk(planes_BPHW)
         return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
 
@@ -96,8 +96,9 @@ class Network(nn.Module):
         """What the last neurons fire."""
         blocks = [block for block in self.blocks if isinstance(block, Block)]
         followers = [*(block.neurons1 for block in blocks), self.neurons]
+        seen_BPHW = planes_BPHW[:, : self.config.num_planes(self.spec)]
         u_TBCHW, fired_TBCHW = self.stem.carry_and_fire(
-            followers[0], planes_BPHW.unsqueeze(0), ticks=self.config.ticks
+            followers[0], seen_BPHW.unsqueeze(0), ticks=self.config.ticks
         )
         for block, following in zip(blocks, followers[1:], strict=True):
             u_TBCHW, fired_TBCHW = block(u_TBCHW, fired_TBCHW, following)
@@ -112,9 +113,15 @@ class Network(nn.Module):
         return self.with_config(replace(self.config, ticks=ticks)).eval()
 
     def with_config(self, config: NetConfig) -> "Network":
-        """The same weights under ``config``, which differs in nothing that has weights."""
-        other = Network(self.spec, config)
-        other.load_state_dict(self.state_dict())
+        """The same weights under ``config``, which differs in nothing that has weights.
+
+        But it may see the rule planes, which have weight 0 then: the answers are the same.
+        """
+        other, weights = Network(self.spec, config), self.state_dict()
+        stem_CPKK = weights["stem.conv.weight"]
+        missing = other.stem.conv.in_channels - stem_CPKK.shape[1]
+        weights["stem.conv.weight"] = nn.functional.pad(stem_CPKK, (0, 0, 0, 0, 0, missing))
+        other.load_state_dict(weights)
         return other
 
     @property

@@ -103,7 +103,7 @@ def _trunk(spec: GameSpec, config: NetConfig) -> Iterator[Pass]:
     layer = squares * config.channels
     # The input does not change, so the first neurons read one tick and fire in all; the first
     # shortcut is what they read.
-    stem = _conv3x3("stem", squares, spec.num_planes, config.channels, ticks=1)
+    stem = _conv3x3("stem", squares, config.num_planes(spec), config.channels, ticks=1)
     yield replace(stem, shortcuts_written=layer)
     yield _neurons("stem.neurons", layer, layer, ticks * layer)
     shortcut = layer

@@ -71,7 +71,9 @@ class StaticBatch:
     ) -> None:
         """Take in uint64[n, P], int16[n, <= L] and int32[n]; the rows behind n are padding."""
         num_rows, num_columns = legal_actions.shape
-        self._words_BP.numpy()[:num_rows, : planes.shape[1]] = planes.view(np.int64)
+        words_BP = self._words_BP.numpy()
+        seen = planes[:, : words_BP.shape[1]]
+        words_BP[:num_rows, : seen.shape[1]] = seen.view(np.int64)
         self._legal_actions_BL.numpy()[:num_rows, :num_columns] = legal_actions
         counts = self._num_legal_B.numpy()
         counts[:num_rows] = num_legal

@@ -46,7 +46,7 @@ class _Sampling:
 
     def __init__(self, game: Game, evaluator: Evaluator, num_positions: int, seed: int) -> None:
         self.evaluations = 0
-        self.planes: UInt64Array = np.empty((0, game.spec.num_planes), np.uint64)
+        self.planes: UInt64Array = np.empty((0, game.spec.all_planes), np.uint64)
         self._evaluator, self._most = evaluator, num_positions
         self._random = generator(seed, "asked")
         # The sample has the positions with the smallest random numbers.

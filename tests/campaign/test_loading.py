@@ -63,16 +63,21 @@ def test_settings_are_typed_as_toml_and_bare_words_are_texts():
 SHAPE = {
     "blocks": 2, "channels": 24, "ticks": 3, "levels": 5, "value_channels": 4,
     "value_hidden": 16, "decay": 0.6, "threshold": 0.7, "surrogate_alpha": 4.0,
+    "rule_planes": True,
 }
+
+
+def setting(name):
+    return f"net.{name}={str(SHAPE[name]).lower()}"
 
 
 def test_every_field_of_the_shape_is_a_setting_and_the_size_gives_the_rest():
     assert {"activation", *SHAPE} == {field.name for field in fields(NetConfig)}
-    whole = load_config(settings=[f"net.{name}={value}" for name, value in SHAPE.items()])
+    whole = load_config(settings=[setting(name) for name in SHAPE])
     assert whole.net.network() == NetConfig(**SHAPE)
     assert build_config(tomllib.loads(format_toml(config_values(whole)))) == whole
     for name, value in SHAPE.items():
-        config = load_config(settings=["net.size=small", f"net.{name}={value}"])
+        config = load_config(settings=["net.size=small", setting(name)])
         assert config.net.network() == net_config("small", **{name: value})
     baseline = load_config(settings=["net.size=small", "net.activation=relu", "net.blocks=2"])
     assert baseline.net.network() == net_config("small", blocks=2).baseline()

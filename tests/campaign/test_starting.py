@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from made_imports import make_import
@@ -37,6 +38,7 @@ from chess_snn.nets import (
     load_network,
     net_config,
     network_digest,
+    network_input,
     save_network,
 )
 from chess_snn.training import WEIGHTS, load_trainer
@@ -130,6 +132,27 @@ def test_neurons_may_have_other_ticks_or_levels_from_then_on(parent, tmp_path):
             network = load_network(made.checkpoint(0) / WEIGHTS)
             assert network.config == config.net.network()
             assert network_digest(network) == start.origin.weights_digest
+
+
+def test_a_network_may_begin_to_see_the_rule_planes_and_not_cease_to(tmp_path):
+    spec = get_game("chess").spec
+    blind = build_network(spec, net_config("tiny", blocks=1), 5).eval()
+    save_network(tmp_path / "blind.safetensors", blind)
+    start = start_from(tmp_path / "blind.safetensors")
+    config = start.load_config("smoke", settings=["net.rule_planes=true"])
+    folder = create_campaign(tmp_path / "seeing", config, start)
+    seeing = load_network(folder.checkpoint(0) / WEIGHTS)
+    assert seeing.config.rule_planes
+    words = np.random.default_rng(0).integers(2**63, size=(16, spec.all_planes), dtype=np.uint64)
+    planes = network_input(words, spec.board_shape)
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            seeing(planes).policy_logits_BA, blind(planes).policy_logits_BA, rtol=0, atol=1e-5
+        )
+    start = start_from(folder.checkpoint(0) / WEIGHTS)
+    assert start.load_config("smoke").net.rule_planes
+    with pytest.raises(UsageError, match=r"net\.rule_planes"):
+        start.load_config("smoke", settings=["net.rule_planes=false"])
 
 
 def test_a_weights_file_alone_says_its_shape(tmp_path):

@@ -97,9 +97,9 @@ def zobrist_key(board):
 
 
 def planes(board, earlier=0):
-    """bool[28, 8, 8] by rank and file, side to move's view; black's view is the mirrored board."""
+    """bool[48, 8, 8] by rank and file, side to move's view; black's view is the mirrored board."""
     view = board if board.turn == chess.WHITE else board.mirror()
-    stack = np.zeros((28, 8, 8), dtype=bool)
+    stack = np.zeros((48, 8, 8), dtype=bool)
     for square, piece in view.piece_map().items():
         plane = piece.piece_type - 1 + (0 if piece.color == chess.WHITE else 6)
         stack[plane, square // 8, square % 8] = True
@@ -111,7 +111,26 @@ def planes(board, earlier=0):
     for plane, threshold in enumerate(CLOCK_THRESHOLDS, start=17):
         stack[plane] = board.halfmove_clock >= threshold
     stack[25], stack[26], stack[27] = earlier >= 1, earlier >= 2, True
+    stack[28:38] = expand(np.array(rule_planes(view, chess.WHITE), np.uint64))
+    stack[38:48] = expand(np.array(rule_planes(view, chess.BLACK), np.uint64))
     return stack
+
+
+def rule_planes(view, color):
+    """Squares that each kind of piece attacks, that two pieces attack, and that see the king."""
+    by_kind = [
+        sum({int(chess.BB_SQUARES[target]) for square in view.pieces(kind, color)
+             for target in view.attacks(square)})
+        for kind in chess.PIECE_TYPES
+    ]
+    twice = [square for square in chess.SQUARES if len(view.attackers(color, square)) > 1]
+    king = view.king(color)
+    seeing = []
+    for kind in (chess.KNIGHT, chess.BISHOP, chess.ROOK):
+        other = view.copy()
+        other.set_piece_at(king, chess.Piece(kind, color))
+        seeing.append(int(other.attacks(king)))
+    return [*by_kind, int(chess.SquareSet(twice)), *seeing]
 
 
 def expand(words):

@@ -363,7 +363,7 @@ class GameContract:
         spec = game.spec
         record = midgame.state[:, : spec.record_words]
         planes = game.planes(midgame.state)
-        assert (planes.shape, planes.dtype) == ((NUM_GAMES, spec.num_planes), np.uint64)
+        assert (planes.shape, planes.dtype) == ((NUM_GAMES, spec.all_planes), np.uint64)
         np.testing.assert_array_equal(game.planes(record), planes)
         heuristic = game.heuristic_stm(midgame.state)
         assert (heuristic.shape, heuristic.dtype) == ((NUM_GAMES,), np.float32)
@@ -394,7 +394,7 @@ class GameContract:
     def test_an_empty_batch_is_fine(self, game):
         batch = game.allocate(0)
         game.step(batch, np.zeros(0, np.int16), np.zeros(0, np.uint64))
-        assert game.planes(batch.state).shape == (0, game.spec.num_planes)
+        assert game.planes(batch.state).shape == (0, game.spec.all_planes)
         assert len(batch) == 0
 
     def test_players_take_turns(self, game):

@@ -66,7 +66,8 @@ def test_passing_the_move_negates_material():
 
 
 def test_names_match_the_spec():
-    assert len(PLANE_NAMES) == len(set(PLANE_NAMES)) == GAME.spec.num_planes == 28
+    assert len(PLANE_NAMES) == len(set(PLANE_NAMES)) == 48
+    assert PLANE_NAMES.index("ones") + 1 == GAME.spec.num_planes == 48 - GAME.spec.num_rule_planes
 
 
 def test_initial_position_by_name():
@@ -76,6 +77,26 @@ def test_initial_position_by_name():
     assert plane(words, "their queen side castling") == chess.BB_ALL
     assert plane(words, "en passant square") == 0
     assert plane(words, "ones") == chess.BB_ALL
+    assert plane(words, "attacked by own pawns") == chess.BB_RANK_3
+    assert plane(words, "attacked by their queens") == chess.SquareSet(
+        [chess.C8, chess.E8, chess.C7, chess.D7, chess.E7]
+    )
+
+
+def test_what_attacks_what_by_name():
+    words = GAME.planes(GAME.parse_state("4k3/8/8/3p4/8/1N6/P1P5/R3K3 w Q - 0 1")[None])[0]
+    for name, squares in (
+        ("attacked by own pawns", "b3 d3"), ("attacked by their pawns", "c4 e4"),
+        ("attacked by own rooks", "a2 b1 c1 d1 e1"),
+        ("attacked by own knights", "a1 a5 c1 c5 d2 d4"),
+        ("attacked by two own pieces", "b3 c1 d1 d2"),
+        ("attacked by two their pieces", ""),
+        ("a knight would attack their king", "c7 d6 f6 g7"),
+        ("a bishop would attack own king", "a5 b4 c3 d2 f2 g3 h4"),
+        ("a rook would attack own king", "a1 b1 c1 d1 f1 g1 h1 e2 e3 e4 e5 e6 e7 e8"),
+    ):
+        found = {chess.square_name(square) for square in chess.SquareSet(plane(words, name))}
+        assert found == set(squares.split()), name
 
 
 @pytest.mark.parametrize(("clock", "num_lit"), [(0, 0), (3, 0), (4, 1), (63, 5), (96, 8), (255, 8)])

@@ -1,5 +1,7 @@
 """ONNX files: onnxruntime gives the network's own logits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from chess_snn.nets.folded_layers import fold_layers  # noqa: E402
 LEAKY = NetConfig(blocks=2, channels=12, ticks=3, decay=0.6, threshold=0.7, value_hidden=9)
 CONFIGS = {
     "leaky": LEAKY, "integer": LEAKY.with_activation("ilif"), "relu": LEAKY.baseline(),
+    "rule planes": replace(LEAKY, rule_planes=True),
 }
 
 
@@ -28,7 +31,8 @@ def test_onnxruntime_says_what_the_network_says(of_both_games, config, tmp_path)
     network = lively_network(of_both_games.spec, config)
     onnx_file.write_network(tmp_path, fold_layers(network), {"ticks": config.ticks})
     session = onnxruntime.InferenceSession(tmp_path / onnx_file.FILE)
-    for planes in (of_both_games.tensor(), of_both_games[:1].tensor()):
+    seen = of_both_games.tensor()[:, : config.num_planes(of_both_games.spec)]
+    for planes in (seen, seen[:1]):
         policy, value = session.run(None, {"planes": planes.contiguous().numpy()})
         with torch.inference_mode():
             expected = freeze(network, "fp32")(planes)

@@ -125,7 +125,7 @@ def test_a_charge_exactly_at_the_threshold_fires(reader, activation, tmp_path):
     network.stem.conv.weight.data.zero_()
     network.stem.norm.bias.data.fill_(0.5 if activation == "lif" else 0.75)
     export_for_others(network, tmp_path / "nir", Format.NIR, {})
-    planes = random_positions(2).tensor().contiguous()
+    planes = random_positions(2).tensor(network).contiguous()
     module = READERS[reader](tmp_path / "nir" / "policy.nir")
     found = run_graph(module, planes, network.config.ticks).spikes
     expected = expect(network, fold_layers(network), planes)
@@ -140,7 +140,7 @@ def test_a_charge_exactly_at_the_threshold_fires(reader, activation, tmp_path):
 def test_spikes_that_differ_are_counted_by_cause():
     """One neuron at the threshold falls otherwise, and two later spikes follow."""
     network = lively_network(SPEC, LEAKY)
-    planes = random_positions(2).tensor().contiguous()
+    planes = random_positions(2).tensor(network).contiguous()
     expected = expect(network, fold_layers(network), planes)
     found = {name.replace(".", "_"): each.clone() for name, each in expected.spikes.items()}
     assert not SpikeDifferences().count(expected, found).any()

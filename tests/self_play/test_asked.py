@@ -25,7 +25,7 @@ def test_without_search_each_move_asks_once():
     found = asked(simulations=0)
     assert found.evaluations == found.moves
     assert found.moves_per_game == found.moves / 3 <= 30
-    assert found.planes.shape == (20, get_game("chess").spec.num_planes)
+    assert found.planes.shape == (20, get_game("chess").spec.all_planes)
 
 
 @pytest.mark.parametrize("name", ["chess", "2048"])

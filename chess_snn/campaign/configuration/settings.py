@@ -63,6 +63,10 @@ class NetworkSettings:
     """Residual blocks of two 3x3 convolutions each; 0 takes that of `net.size`."""
     channels: int = Field(default=0, ge=0, le=4096)
     """Channels of every 3x3 convolution; 0 takes that of `net.size`."""
+    rule_planes: bool = False
+    """Whether the network also sees planes that follow from the rules. Chess has 20: the squares
+    that each kind of piece attacks, that two pieces attack, and from which a knight, a bishop or a
+    rook would attack a king."""
     ticks: int = Field(default=0, ge=0, le=64)
     """Spiking time of one evaluation; 0 takes that of `net.size`."""
     value_channels: int = Field(default=0, ge=0, le=4096)

@@ -47,7 +47,8 @@ class Start:
     def check(self, config: CampaignConfig) -> None:
         """See that a campaign under ``config`` can start from this network.
 
-        Its neurons may have other ticks or levels from then on, for these have no weights.
+        Its neurons may have other ticks or levels from then on, for these have no weights, and it
+        may begin to see the rule planes.
 
         Raises:
             UsageError: it is of another game or shape.
@@ -59,7 +60,11 @@ class Start:
                 f"{asked} is a network of {game}, and campaign.game = "
                 f'"{config.campaign.game}"; give a network of {config.campaign.game}'
             )
-        if replace(wanted, ticks=found.ticks, levels=found.levels) != found:
+        began_as = replace(
+            wanted, ticks=found.ticks, levels=found.levels,
+            rule_planes=wanted.rule_planes and found.rule_planes,
+        )
+        if began_as != found:
             has, asks_for = _differences(found, wanted)
             raise UsageError(
                 f"{asked} is a network with {has}, and the settings ask for {asks_for}; leave "

@@ -29,7 +29,7 @@ from chess_snn.games.chess.notation import (
     parse_uci,
     to_board,
 )
-from chess_snn.games.chess.planes import PLANE_NAMES, write_material, write_planes
+from chess_snn.games.chess.planes import NUM_RULE_PLANES, PLANE_NAMES, write_material, write_planes
 from chess_snn.games.chess.practice import write_practice_states
 from chess_snn.games.chess.step import list_legal, reset_games, step_games
 from chess_snn.types import (
@@ -45,7 +45,7 @@ CHESS_SPEC: Final = GameSpec(
     name="chess",
     num_actions=chess_actions.NUM_ACTIONS,
     policy_planes=chess_actions.NUM_PLANES,
-    num_planes=len(PLANE_NAMES),
+    num_planes=len(PLANE_NAMES) - NUM_RULE_PLANES,
     board_shape=(8, 8),
     state_words=STATE_WORDS,
     record_words=RECORD_WORDS,
@@ -57,6 +57,7 @@ CHESS_SPEC: Final = GameSpec(
     terminations=TERMINATIONS,
     num_symmetries=2,
     typical_plies=105,
+    num_rule_planes=NUM_RULE_PLANES,
 )
 
 
@@ -128,7 +129,7 @@ class ChessGame:
         return mates
 
     def planes(self, states: UInt64Array) -> UInt64Array:
-        """Bitplanes uint64[B, 28] of ``states`` uint64[B, >= 5]; see ``PLANE_NAMES``."""
+        """Bitplanes uint64[B, 48] of ``states`` uint64[B, >= 5]; see ``PLANE_NAMES``."""
         planes = np.empty((len(states), len(PLANE_NAMES)), dtype=np.uint64)
         write_planes(np.ascontiguousarray(states), planes)
         return planes

@@ -2,13 +2,17 @@
 
 A plane is one ``uint64``: bit s is square s of the view (black's boards flipped vertically).
 Counters are thermometers, one all-ones plane a threshold passed, so that every input is a bit.
+
+The last planes follow from the rules: they show at once what a convolution of 3x3 would need seven
+layers to see, how far a rook looks (docs/decisions/0037-rule-planes.md).
 """
 
 from typing import Final
 
 import numpy as np
 
-from chess_snn.games.bits import ONE, ZERO, population_count
+from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, population_count, swap_bytes
+from chess_snn.games.chess.attacks import bishop_attacks, rook_attacks, up_left, up_right
 from chess_snn.games.chess.layout import (
     META,
     NO_SQUARE,
@@ -16,6 +20,7 @@ from chess_snn.games.chess.layout import (
     REPETITIONS_SHIFT,
 )
 from chess_snn.games.chess.rows import castling_view, ep_view, halfmove_clock, load_view
+from chess_snn.games.chess.tables import KING_ATTACKS, KNIGHT_ATTACKS
 from chess_snn.jit import kernel
 from chess_snn.types import Float32Array, UInt64Array
 
@@ -24,6 +29,19 @@ CLOCK_THRESHOLDS: Final = (4, 8, 16, 32, 48, 64, 80, 96)
 REPETITION_THRESHOLDS: Final = (1, 2)
 """Earlier occurrences from which each repetition plane is lit."""
 _PIECES: Final = ("pawns", "knights", "bishops", "rooks", "queens", "king")
+
+_SEEING: Final = ("knight", "bishop", "rook")
+"""Kinds of pieces from whose squares a king would be attacked."""
+_RULE_PLANES: Final = tuple(
+    name.format(side)
+    for side in ("own", "their")
+    for name in (
+        *(f"attacked by {{}} {piece}" for piece in _PIECES),
+        "attacked by two {} pieces",
+        *(f"a {piece} would attack {{}} king" for piece in _SEEING),
+    )
+)
+NUM_RULE_PLANES: Final = len(_RULE_PLANES)
 
 PLANE_NAMES: Final = (
     *(f"own {piece}" for piece in _PIECES),
@@ -36,15 +54,19 @@ PLANE_NAMES: Final = (
     *(f"halfmove clock >= {threshold}" for threshold in CLOCK_THRESHOLDS),
     *(f"repetitions >= {threshold}" for threshold in REPETITION_THRESHOLDS),
     "ones",
+    *_RULE_PLANES,
 )
 """Name of each plane, in order."""
 
 _NUM_KINDS: Final = len(_PIECES)
+_NUM_SEEING: Final = len(_SEEING)
 _CASTLING: Final = PLANE_NAMES.index("own king side castling")
 _EP: Final = PLANE_NAMES.index("en passant square")
 _CLOCK: Final = _EP + 1
 _REPETITIONS: Final = _CLOCK + len(CLOCK_THRESHOLDS)
 _ONES: Final = PLANE_NAMES.index("ones")
+_OWN_RULES: Final = _ONES + 1
+_THEIR_RULES: Final = _OWN_RULES + NUM_RULE_PLANES // 2
 
 _ALL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _NUM_RIGHTS: Final = 4
@@ -64,7 +86,7 @@ def _kind(code0: np.uint64, code1: np.uint64, code2: np.uint64, kind: int) -> np
 
 @kernel
 def write_planes(states: UInt64Array, planes: UInt64Array) -> None:
-    """Fill ``planes`` uint64[B, 28] from ``states`` uint64[B, >= 5]."""
+    """Fill ``planes`` uint64[B, 48] from ``states`` uint64[B, >= 5]."""
     for i in range(len(states)):
         row = states[i]
         code0, code1, code2, own = load_view(row)
@@ -84,6 +106,52 @@ def write_planes(states: UInt64Array, planes: UInt64Array) -> None:
         for k in range(len(_REPETITION_WORDS)):
             planes[i, _REPETITIONS + k] = _ALL if repetitions >= _REPETITION_WORDS[k] else ZERO
         planes[i, _ONES] = _ALL
+        occupied = code0 | code1 | code2
+        _write_rule_planes(planes[i, :_NUM_KINDS], False, occupied, planes[i, _OWN_RULES:])
+        _write_rule_planes(
+            planes[i, _NUM_KINDS:_CASTLING], True, occupied, planes[i, _THEIR_RULES:]
+        )
+
+
+@kernel
+def _write_rule_planes(
+    pieces: UInt64Array, go_down: bool, occupied: np.uint64, planes: UInt64Array
+) -> None:
+    """Fill ``planes`` uint64[>= 10] of one side, whose ``pieces`` uint64[6] are given by kind."""
+    pawns = swap_bytes(pieces[0]) if go_down else pieces[0]
+    left, right = up_left(pawns), up_right(pawns)
+    if go_down:
+        left, right = swap_bytes(left), swap_bytes(right)
+    once, twice = left | right, left & right
+    planes[0] = once
+    for kind in range(1, _NUM_KINDS):
+        by_kind, rest = ZERO, pieces[kind]
+        while rest != ZERO:
+            attacked = _attacks(kind, count_trailing_zeros(rest), occupied)
+            twice |= once & attacked
+            once |= attacked
+            by_kind |= attacked
+            rest &= rest - ONE
+        planes[kind] = by_kind
+    planes[_NUM_KINDS] = twice
+    king = count_trailing_zeros(pieces[_NUM_KINDS - 1])
+    for kind in range(1, _NUM_SEEING + 1):
+        planes[_NUM_KINDS + kind] = _attacks(kind, king, occupied)
+
+
+@kernel
+def _attacks(kind: int, square: np.uint64, occupied: np.uint64) -> np.uint64:
+    """Squares that a piece other than a pawn attacks from ``square``: 1 knight to 5 king."""
+    attacked: np.uint64 = KING_ATTACKS[square]
+    if kind == 1:
+        attacked = KNIGHT_ATTACKS[square]
+    elif kind == 2:
+        attacked = bishop_attacks(square, occupied)
+    elif kind == 3:
+        attacked = rook_attacks(square, occupied)
+    elif kind == 4:
+        attacked = bishop_attacks(square, occupied) | rook_attacks(square, occupied)
+    return attacked
 
 
 @kernel
