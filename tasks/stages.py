@@ -12,7 +12,7 @@ from prefect.states import Cancelled
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.machine.training_launch import train_first_as_configured
-from chess_snn.campaign.stages.first_generation import SUPERVISED, is_warm
+from chess_snn.campaign.stages.first_generation import SUPERVISED, begins_trained
 from chess_snn.campaign.store.plans import ProgressPlan
 from chess_snn.campaign.store.receipts import (
     DeviceUse,
@@ -233,7 +233,7 @@ def promote(
         rating=rating_of(rated, training.generation, folder.config.evaluation.simulations),
         ladder_test=None if evaluation is None else evaluation.ladder_test,
         promotion=promotion,
-        is_warm=is_warm(folder),
+        is_warm=begins_trained(folder),
         devices=devices,
     )
     failpoint("receipt.begins")

@@ -22,7 +22,7 @@ from chess_snn.campaign.models.starting import Start, create_campaign, find_star
 from chess_snn.campaign.models.versions import model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation, window_shards
 from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.stages.first_generation import train_first_generation
+from chess_snn.campaign.stages.first_generation import begins_trained, train_first_generation
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.data import ReplayWindow, is_committed, read_manifest, read_shard
 from chess_snn.errors import (
@@ -200,6 +200,7 @@ def test_the_first_windows_hold_the_games_of_the_network(parent, tmp_path):
     inode = (own[0] / "MANIFEST.json").stat().st_ino
     assert (folder.path / "games" / names[0] / "MANIFEST.json").stat().st_ino == inode
 
+    assert begins_trained(folder)
     receipt = play_iteration(folder, 0)
     played = [facts.name for facts in receipt.shards]
     assert receipt.training.window_shards == [*names, *played]
@@ -306,6 +307,8 @@ def test_without_a_change_it_comes_out_as_its_parent(tmp_path, played_campaign):
     assert forked.campaign_id != parent.campaign_id
     assert verify_campaign(forked).is_whole
     assert read_receipts(forked) == read_receipts(parent)[:1]
+    assert not begins_trained(parent)
+    assert not begins_trained(forked)
     assert not forked.shard(1, 0).exists()
     assert not forked.checkpoint(2).exists()
     play_iteration(forked, 1)

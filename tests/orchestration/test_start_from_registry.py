@@ -54,4 +54,5 @@ def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
     )
     assert folder.config.net.ticks == 1
     assert read_manifest(folder.checkpoint(0)).meta["weights_digest"] == digest
-    assert len(read_receipts(folder)) == 1
+    (receipt,) = read_receipts(folder)
+    assert receipt.is_warm

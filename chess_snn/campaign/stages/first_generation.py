@@ -43,6 +43,12 @@ def is_warm(folder: CampaignFolder) -> bool:
     return bool(folder.config.supervised.games)
 
 
+def begins_trained(folder: CampaignFolder) -> bool:
+    """Whether generation 0 has learnt before: from a dataset, or wherever it was taken from."""
+    origin = folder.origin
+    return is_warm(folder) or (origin is not None and origin.forked_at is None)
+
+
 def prepare_first_generation(folder: CampaignFolder) -> float:
     """Commit generation 0, the untrained network or the one it starts from.
 
