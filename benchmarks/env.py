@@ -19,13 +19,16 @@ from benchmarks.harness import Pace, Work, rates_in_turn
 from benchmarks.random_data import STEPPED_GAMES, stepping
 from benchmarks.report import Quick, Report, benchmark
 from chess_snn.errors import UsageError
-from chess_snn.games.chess import PLANE_NAMES, action_of_move
+from chess_snn.games import get_game
+from chess_snn.games.chess import action_of_move
 from chess_snn.games.chess.planes import CLOCK_THRESHOLDS, REPETITION_THRESHOLDS
 
 RULES_BAR: Final = 100.0
 PLANES_BAR: Final = 120.0
 
 _SEED: Final = 1
+_NUM_PLANES: Final = get_game("chess").spec.num_planes
+"""Without those that follow from the rules."""
 _ALL: Final = chess.BB_ALL
 
 def run(
@@ -122,7 +125,7 @@ def _planes(board: chess.Board) -> np.ndarray:
     words += [_ALL * (board.halfmove_clock >= threshold) for threshold in CLOCK_THRESHOLDS]
     words += [_ALL * board.is_repetition(count + 1) for count in REPETITION_THRESHOLDS]
     words.append(_ALL)
-    assert len(words) == PLANE_NAMES.index("ones") + 1
+    assert len(words) == _NUM_PLANES
     return np.array(words, dtype=np.uint64)
 
 

@@ -57,8 +57,7 @@ class Positions:
 
     def tensor(self, network: Network) -> Tensor:
         """float32[n, P, 8, 8]: the planes that ``network`` sees."""
-        num_planes = network.config.num_planes(network.spec)
-        return network_input(self.planes, network.spec.board_shape)[:, :num_planes]
+        return network_input(self.planes[:, : network.num_planes], network.spec.board_shape)
 
 
 def random_positions(count: int) -> Positions:

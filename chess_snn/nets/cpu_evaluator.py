@@ -145,7 +145,7 @@ class CpuEvaluator:
     ) -> tuple[Float32Array, Float32Array, Float32Array]:
         """Legal logits float32[B, L], values float32[B] and WDL float32[B, X] of one chunk."""
         num_rows = len(planes)
-        seen = np.ascontiguousarray(planes.view(np.int64)[:, : self.network.num_planes])
+        seen = planes.view(np.int64)[:, : self.network.num_planes]
         words_BP = _tensor(_pad(seen, self._padded_size(num_rows)))
         spec = self.network.spec
         logits_BL, value_logits_BV = (self.early_exit or self.network).answer(

@@ -68,7 +68,7 @@ def fold_layers(network: Network) -> FoldedLayers:
     spec = network.spec
     shape = (network.config.channels, *spec.board_shape)
     return FoldedLayers(
-        network.config, (network.config.num_planes(spec), *spec.board_shape),
+        network.config, (network.num_planes, *spec.board_shape),
         list(_trunk(source, shape)), list(_policy(source.policy, shape)),
         list(_value(source.value, shape)),
     )

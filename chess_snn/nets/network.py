@@ -96,7 +96,7 @@ class Network(nn.Module):
         """What the last neurons fire."""
         blocks = [block for block in self.blocks if isinstance(block, Block)]
         followers = [*(block.neurons1 for block in blocks), self.neurons]
-        seen_BPHW = planes_BPHW[:, : self.config.num_planes(self.spec)]
+        seen_BPHW = planes_BPHW[:, : self.num_planes]
         u_TBCHW, fired_TBCHW = self.stem.carry_and_fire(
             followers[0], seen_BPHW.unsqueeze(0), ticks=self.config.ticks
         )
@@ -119,10 +119,15 @@ class Network(nn.Module):
         """
         other, weights = Network(self.spec, config), self.state_dict()
         stem_CPKK = weights["stem.conv.weight"]
-        missing = other.stem.conv.in_channels - stem_CPKK.shape[1]
+        missing = other.num_planes - self.num_planes
         weights["stem.conv.weight"] = nn.functional.pad(stem_CPKK, (0, 0, 0, 0, 0, missing))
         other.load_state_dict(weights)
         return other
+
+    @property
+    def num_planes(self) -> int:
+        """P: how many of the game's planes it sees, from the first on."""
+        return self.config.num_planes(self.spec)
 
     @property
     def num_parameters(self) -> int:

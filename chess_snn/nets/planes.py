@@ -58,7 +58,7 @@ def spread_compiled(words_BP: Tensor, num_squares: int, dtype: torch.dtype) -> T
     squares_BSP = torch.empty((len(words_BP), num_squares, words_BP.shape[1]), dtype=dtype)
     same_size = _INTEGERS[dtype.itemsize]
     zero, one = torch.tensor([0, 1], dtype=dtype).view(same_size).numpy()
-    words = words_BP.numpy().view(np.uint64)
+    words = words_BP.contiguous().numpy().view(np.uint64)
     _spread_bits(words, zero, one, squares_BSP.view(same_size).numpy())
     return squares_BSP
 

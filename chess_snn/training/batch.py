@@ -36,10 +36,9 @@ class TrainingBatch:
     board_shape: tuple[int, int]
     targets: Targets
 
-    @property
-    def planes_BPHW(self) -> Tensor:  # noqa: N802
-        """float32 in {0, 1}, channels-last; made anew on the batch's device."""
-        return expand_planes(self.words_BP, self.board_shape, torch.float32)
+    def planes(self, num_planes: int) -> Tensor:
+        """The first planes, float32[B, P, H, W] in {0, 1}, channels-last, on the batch's device."""
+        return expand_planes(self.words_BP[:, :num_planes], self.board_shape, torch.float32)
 
     def __len__(self) -> int:
         """Number of positions, B."""

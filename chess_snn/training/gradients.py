@@ -177,7 +177,7 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     targets, mean = batch.targets, mean_over_ticks
     if settings.any_tick:
         targets, mean = targets.repeated(network.config.ticks), running_means
-    planes_BPHW = batch.planes_BPHW
+    planes_BPHW = batch.planes(network.num_planes)
     device = planes_BPHW.device.type
     is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
     rate = None

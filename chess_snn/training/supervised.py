@@ -117,7 +117,7 @@ def measure_holdout(
         batch = assemble(trainer.game, samples).to(trainer.device)
         targets = batch.targets
         output = network.legal_output(
-            batch.planes_BPHW, targets.legal_actions_BL, targets.num_legal_B
+            batch.planes(network.num_planes), targets.legal_actions_BL, targets.num_legal_B
         )
         log_policy_BL = log_policy(output.legal_logits_BL, targets)
         likeliest_B1 = log_policy_BL.argmax(dim=1, keepdim=True)

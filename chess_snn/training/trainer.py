@@ -311,7 +311,7 @@ class Trainer:
         rows = window.rows("training")
         samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
         batch = assemble(self.game, samples).to(self.device)
-        return count_spikes(self.playing_network, batch.planes_BPHW)
+        return count_spikes(self.playing_network, batch.planes(self.playing_network.num_planes))
 
 
 def _make_optimizer(

@@ -6,12 +6,14 @@ from chess_snn.games import get_game
 from chess_snn.nets.evaluator import Evaluation
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_NUM_SEEN = get_game("chess").spec.num_planes
 
 
 class HashEvaluator:
     """A stand-in for an untrained network that is not near uniform: hashes of what it is given.
 
-    It sees planes and legal actions only, one row at a time, as a network does.
+    It sees planes and legal actions only, one row at a time, as a network does that does not see
+    what follows from the rules.
     """
 
     network_seconds = 0.0
@@ -24,7 +26,7 @@ class HashEvaluator:
         self.positions += len(planes)
         self.calls.append(len(planes))
         hashed = np.zeros(len(planes), np.uint64)
-        for column in planes.T:
+        for column in planes.T[:_NUM_SEEN]:
             hashed = _mix(hashed ^ column)
         behind = np.arange(legal_actions.shape[1]) >= num_legal[:, None]
         each = _mix(hashed[:, None] ^ np.where(behind, 0, legal_actions).astype(np.uint64))

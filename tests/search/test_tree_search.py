@@ -288,7 +288,7 @@ def test_noise_depends_on_key_and_ply_and_vanishes_at_temperature_0():
     for settings in (GUMBEL, SearchSettings(kind="puct")):
         search = tree_search(settings, 8, 64)
         warm = run(search, batch)
-        assert len(set(warm.actions.tolist())) > 1
+        assert len(set(warm.actions.tolist())) > 3
         assert (run(search, batch, ply=8).actions != warm.actions).any()
         cold = run(search, batch, temperature=0.0)
         assert len(set(cold.actions.tolist())) == 1

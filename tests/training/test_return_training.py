@@ -107,7 +107,8 @@ def test_an_afterstate_has_a_value_and_no_policy(window):
     targets = assembled.targets
     np.testing.assert_array_equal(targets.num_legal_B.numpy() == 0, chosen)
     np.testing.assert_array_equal(targets.policy_BL.sum(1).numpy() == 0, chosen)
-    np.testing.assert_array_equal(assembled.planes_BPHW[:, NATURE_PLANE].any((1, 2)), chosen)
+    planes = assembled.planes(SPEC.num_planes)
+    np.testing.assert_array_equal(planes[:, NATURE_PLANE].any((1, 2)), chosen)
     assert targets.legal_actions_BL.shape[1] <= SPEC.num_actions
 
 
@@ -159,7 +160,8 @@ def test_values_of_both_kinds_of_positions_are_learnt(window, config):
         for are_afterstates in (False, True):
             shown = show_afterstates(GAME, samples, np.full(len(samples), are_afterstates))
             with torch.no_grad():
-                logits = trainer.network.eval().value_logits(assemble(GAME, shown).planes_BPHW)
+                planes = assemble(GAME, shown).planes(SPEC.num_planes)
+                logits = trainer.network.eval().value_logits(planes)
                 _, values = read_value(SPEC, logits)
             found.append(np.abs(values.numpy() - shown.outcomes_stm).mean())
         return np.array(found)

@@ -42,7 +42,7 @@ def test_the_penalty_is_the_counted_rate(network, batch, precision):
     settings = replace(SETTINGS, precision=precision)
     losses = losses_of(network, batch, settings)
     free = losses_of(network, batch, replace(settings, spike_rate_weight=0.0))
-    counted = count_spikes(network, batch.planes_BPHW).rate
+    counted = count_spikes(network, batch.planes(network.num_planes)).rate
     # Currents rounded to bfloat16 let some spikes fall otherwise.
     assert losses.spike_rate.item() == pytest.approx(counted, rel=1e-6 if precision == "fp32"
                                                      else 0.02)
@@ -77,9 +77,8 @@ def test_integer_neurons_have_the_gradient_of_their_rectangle(tiny_network, batc
     handle.remove()
     config = network.config
     inside = (currents[0] >= 0) & (currents[0] <= config.threshold * config.levels)
-    chances = sum(
-        layer.chances for layer in count_spikes(network, batch.planes_BPHW).layers.values()
-    )
+    counts = count_spikes(network, batch.planes(network.num_planes))
+    chances = sum(layer.chances for layer in counts.layers.values())
     expected = inside.sum((0, 1)) / config.threshold / chances
     torch.testing.assert_close(network.value.hidden.bias.grad, expected)
 
@@ -127,7 +126,7 @@ def test_micro_batches_count_by_their_size(new_trainer, batch):
 
 
 def test_listening_ends_with_the_block(network, batch):
-    planes = batch.planes_BPHW
+    planes = batch.planes(network.num_planes)
     network.train()
     with measuring_spike_rate(network) as rate:
         network(planes)

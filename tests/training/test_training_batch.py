@@ -37,15 +37,17 @@ def test_pieces_stand_on_their_planes(game, samples, batch):
         for square, piece in view.piece_map().items():
             plane = piece.piece_type - 1 + (0 if piece.color == chess.WHITE else 6)
             expected[plane, square // 8, square % 8] = 1
-        np.testing.assert_array_equal(batch.planes_BPHW[b, :12], expected)
+        np.testing.assert_array_equal(batch.planes(game.spec.all_planes)[b, :12], expected)
 
 
 def test_every_plane_is_the_bits_of_its_word(game, samples, batch):
     words = game.planes(samples.states)
     bits = words[:, :, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
-    np.testing.assert_array_equal(batch.planes_BPHW, bits.reshape(*words.shape, 8, 8))
-    assert batch.planes_BPHW.dtype == torch.float32
-    assert batch.planes_BPHW.is_contiguous(memory_format=torch.channels_last)
+    for most in (game.spec.num_planes, game.spec.all_planes):
+        planes = batch.planes(most)
+        np.testing.assert_array_equal(planes, bits.reshape(*words.shape, 8, 8)[:, :most])
+        assert planes.dtype == torch.float32
+        assert planes.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_legal_lists_are_python_chess_s(game, samples, batch):
@@ -143,11 +145,12 @@ def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samp
 
 def test_planes_of_a_mirrored_batch_are_the_mirrored_planes(game, samples, batch):
     mirrored = transform(game, samples, np.ones(len(samples), np.uint8))
-    planes = assemble(game, mirrored).planes_BPHW
+    planes = assemble(game, mirrored).planes(game.spec.all_planes)
     changed = (mirrored.states != samples.states).any(axis=1)
     assert changed.sum() > 10
-    assert torch.equal(planes[changed, :12], batch.planes_BPHW[changed, :12].flip(3))
-    assert torch.equal(planes[~changed], batch.planes_BPHW[~changed])
+    before = batch.planes(game.spec.all_planes)
+    assert torch.equal(planes[changed, :12], before[changed, :12].flip(3))
+    assert torch.equal(planes[~changed], before[~changed])
 
 
 def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):

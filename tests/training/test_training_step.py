@@ -59,10 +59,10 @@ def test_a_batch_takes_the_numbers_of_another(new_trainer, searched_window):
     rows = [searched_window.gather(np.arange(lo, lo + 8)) for lo in (0, 100)]
     one, other = (assemble(game, samples, all_columns=True) for samples in rows)
     memory = one.words_BP.data_ptr()
-    assert not torch.equal(one.planes_BPHW, other.planes_BPHW)
+    assert not torch.equal(one.words_BP, other.words_BP)
     one.copy_from(other)
     assert one.words_BP.data_ptr() == memory
-    assert torch.equal(one.planes_BPHW, other.planes_BPHW)
+    assert torch.equal(one.words_BP, other.words_BP)
     assert torch.equal(one.targets.policy_BL, other.targets.policy_BL)
     assert torch.equal(one.targets.outcomes_stm_B, other.targets.outcomes_stm_B)
 

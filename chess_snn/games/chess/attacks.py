@@ -10,12 +10,22 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.games.bits import ONE, swap_bytes
-from chess_snn.games.chess.layout import FILE_OF_SQUARE
+from chess_snn.games.bits import ONE, ZERO, swap_bytes
+from chess_snn.games.chess.layout import (
+    BISHOP,
+    FILE_OF_SQUARE,
+    KING,
+    KNIGHT,
+    PAWN,
+    QUEEN,
+    ROOK,
+)
 from chess_snn.games.chess.tables import (
     ANTIDIAGONAL,
     DIAGONAL,
     FILE,
+    KING_ATTACKS,
+    KNIGHT_ATTACKS,
     LINES,
     RANK_ATTACKS,
 )
@@ -78,3 +88,22 @@ def pawn_attacks_up(pawns: np.uint64) -> np.uint64:
 def pawn_attacks_down(pawns: np.uint64) -> np.uint64:
     """Squares that downward ``pawns`` attack."""
     return ((pawns & _NOT_FILE_A) >> _UP_RIGHT) | ((pawns & _NOT_FILE_H) >> _UP_LEFT)
+
+
+@kernel
+def piece_attacks(piece: np.uint64, square: np.uint64, occupied: np.uint64) -> np.uint64:
+    """Squares that a piece, given by its code, attacks from ``square``: a pawn's are upwards."""
+    attacked: np.uint64 = ZERO
+    if piece == PAWN:
+        attacked = pawn_attacks_up(ONE << square)
+    elif piece == KNIGHT:
+        attacked = KNIGHT_ATTACKS[square]
+    elif piece == BISHOP:
+        attacked = bishop_attacks(square, occupied)
+    elif piece == ROOK:
+        attacked = rook_attacks(square, occupied)
+    elif piece == KING:
+        attacked = KING_ATTACKS[square]
+    elif piece == QUEEN:
+        attacked = bishop_attacks(square, occupied) | rook_attacks(square, occupied)
+    return attacked

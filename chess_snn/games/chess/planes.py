@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, population_count, swap_bytes
-from chess_snn.games.chess.attacks import bishop_attacks, rook_attacks, up_left, up_right
+from chess_snn.games.chess.attacks import piece_attacks, up_left, up_right
 from chess_snn.games.chess.layout import (
     META,
     NO_SQUARE,
@@ -20,7 +20,6 @@ from chess_snn.games.chess.layout import (
     REPETITIONS_SHIFT,
 )
 from chess_snn.games.chess.rows import castling_view, ep_view, halfmove_clock, load_view
-from chess_snn.games.chess.tables import KING_ATTACKS, KNIGHT_ATTACKS
 from chess_snn.jit import kernel
 from chess_snn.types import Float32Array, UInt64Array
 
@@ -127,7 +126,7 @@ def _write_rule_planes(
     for kind in range(1, _NUM_KINDS):
         by_kind, rest = ZERO, pieces[kind]
         while rest != ZERO:
-            attacked = _attacks(kind, count_trailing_zeros(rest), occupied)
+            attacked = piece_attacks(np.uint64(kind + 1), count_trailing_zeros(rest), occupied)
             twice |= once & attacked
             once |= attacked
             by_kind |= attacked
@@ -136,22 +135,7 @@ def _write_rule_planes(
     planes[_NUM_KINDS] = twice
     king = count_trailing_zeros(pieces[_NUM_KINDS - 1])
     for kind in range(1, _NUM_SEEING + 1):
-        planes[_NUM_KINDS + kind] = _attacks(kind, king, occupied)
-
-
-@kernel
-def _attacks(kind: int, square: np.uint64, occupied: np.uint64) -> np.uint64:
-    """Squares that a piece other than a pawn attacks from ``square``: 1 knight to 5 king."""
-    attacked: np.uint64 = KING_ATTACKS[square]
-    if kind == 1:
-        attacked = KNIGHT_ATTACKS[square]
-    elif kind == 2:
-        attacked = bishop_attacks(square, occupied)
-    elif kind == 3:
-        attacked = rook_attacks(square, occupied)
-    elif kind == 4:
-        attacked = bishop_attacks(square, occupied) | rook_attacks(square, occupied)
-    return attacked
+        planes[_NUM_KINDS + kind] = piece_attacks(np.uint64(kind + 1), king, occupied)
 
 
 @kernel

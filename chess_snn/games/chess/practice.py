@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO
-from chess_snn.games.chess.attacks import bishop_attacks, pawn_attacks_up, rook_attacks
+from chess_snn.games.chess.attacks import piece_attacks
 from chess_snn.games.chess.keys import compute_key
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
@@ -135,25 +135,14 @@ def _is_sound(
     occupied = kings | pieces
     target = ONE << enemy
     num_checks = 0
-    if _attacks(first, square, occupied) & target != ZERO:
+    if piece_attacks(first, square, occupied) & target != ZERO:
         num_checks += 1
-    if _attacks(second, other, occupied) & target != ZERO:
+    if piece_attacks(second, other, occupied) & target != ZERO:
         num_checks += 1
     if not weak_to_move:
         return num_checks == 0
     undefended = pieces & ~KING_ATTACKS[king]
     return bool(num_checks <= 1 and KING_ATTACKS[enemy] & undefended == ZERO)
-
-
-@kernel
-def _attacks(piece: np.uint64, square: np.uint64, occupied: np.uint64) -> np.uint64:
-    """Squares attacked by a pawn, a rook or a queen; none by NO_PIECE."""
-    if piece == NO_PIECE:
-        return ZERO
-    if piece == PAWN:
-        return pawn_attacks_up(ONE << square)
-    attacks = rook_attacks(square, occupied)
-    return attacks | bishop_attacks(square, occupied) if piece == QUEEN else attacks
 
 
 @kernel
