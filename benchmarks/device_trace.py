@@ -11,7 +11,7 @@ from benchmarks.report import Report
 
 NEURON_KERNELS: Final = frozenset(
     {"fire", "add_and_fire", "mean_rate", "fire_and_keep_charge", "backward",
-     "normalise_and_fire", "sum_gradients", "differentiate"}
+     "sum_branch", "find_moments", "normalise_and_fire", "sum_gradients", "differentiate"}
 )
 """That neurons have to themselves, or share with a normalisation."""
 _DEVICE_WORK: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})

@@ -3,7 +3,7 @@
 It takes the place of ``norm``, the sum with a shortcut, and the neurons of
 :mod:`chess_snn.nets.layers`, with the statistics of the batch. A pass backward computes the charges
 again rather than reading them. So a layer moves less memory; in units of A, the bytes of one
-layer's spikes in all ticks, as the model counts them (nothing is measured yet):
+layer's spikes in all ticks:
 
 ===================================  ========================  ========================
 of a layer                           by itself                 fused
@@ -18,8 +18,9 @@ normalisation, backward              5                         5, or 8 with a sh
 a layer without / with a shortcut    21 / 27                   14 / 19
 ===================================  ========================  ========================
 
-The mean goes from 24 A to 16.5 A. Statistics are torch's own kernel; sums over rows are of fixed
-parts in a fixed order, so that training again gives the same bits.
+The mean goes from 24 A to 16.5 A. Sums over rows are of fixed parts in a fixed order, so that
+training again gives the same bits. Statistics are not torch's own kernel, which takes 3.6 times as
+long on an H200 (docs/results.md).
 
 With ``TRITON_INTERPRET=1`` the kernels run on CPU tensors, see :mod:`chess_snn.nets.neuron_triton`.
 
@@ -39,7 +40,9 @@ from chess_snn.nets.neuron_triton import on_device_of
 
 _MOST_COLUMNS: Final = 128
 _MOST_PROGRAMS: Final = 1024
-"""Of the first pass backward: each leaves sums, so their number is the same on every device."""
+"""Of a pass that sums over rows: each leaves sums, so their number is the same on every device."""
+_MOMENT_ROWS, _MOMENT_COLUMNS = 128, 8
+"""Of a tile of these sums."""
 
 
 def fire(branch_TBCHW: Tensor, norm: nn.BatchNorm2d, config: NetConfig) -> Tensor:
@@ -95,12 +98,20 @@ def _apply(
 def _batch_moments(branch_TBCHW: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     """Mean and variance (biased) of each channel, float32[C]; the running statistics follow."""
     assert norm.num_batches_tracked is not None
-    assert norm.momentum is not None
     norm.num_batches_tracked.add_(1)
-    mean, variance = torch.batch_norm_update_stats(
-        branch_TBCHW.flatten(0, 1), norm.running_mean, norm.running_var, norm.momentum
-    )
-    return mean, variance
+    branch_TRC = _rows(branch_TBCHW)
+    ticks, num_rows, channels = branch_TRC.shape
+    num_programs = _num_programs(num_rows, channels)
+    partial_P2C = torch.empty(num_programs, 2, channels, device=branch_TRC.device)
+    _launch(kernels.sum_branch, branch_TRC, partial_P2C, ticks=ticks, num_programs=num_programs)
+    mean_C, variance_C = torch.empty(2, channels, device=branch_TRC.device)
+    with on_device_of(branch_TRC):
+        kernels.find_moments[(triton.cdiv(channels, _MOMENT_COLUMNS),)](
+            branch_TRC, partial_P2C, mean_C, variance_C, norm.running_mean, norm.running_var,
+            num_rows, num_programs, MOMENTUM=norm.momentum, CHANNELS=channels, TICKS=ticks,
+            ROWS=_MOMENT_ROWS, COLUMNS=_MOMENT_COLUMNS,
+        )
+    return mean_C, variance_C
 
 
 class _NormaliseAndFire(torch.autograd.Function):

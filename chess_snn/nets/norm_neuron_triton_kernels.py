@@ -22,6 +22,61 @@ from chess_snn.nets.conv_neuron_triton_kernels import levels_reached
 
 
 @triton.jit
+def sum_branch(
+    branch, partial, num_rows, CHANNELS: tl.constexpr, TICKS: tl.constexpr, ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Sums over the rows of each program and all ticks of the branch, ``partial`` [programs, 2, C].
+
+    They are of distances from the first row, and of their squares: a variance is not lost where the
+    mean is far from 0 (Chan, Golub & LeVeque 1983, §2).
+    """
+    column = _columns(COLUMNS)
+    first = _of_channels(branch, column, CHANNELS)
+    sums = tl.zeros((ROWS, COLUMNS), tl.float32)
+    squares = tl.zeros((ROWS, COLUMNS), tl.float32)
+    tile = tl.program_id(0)
+    while tile < tl.cdiv(num_rows, ROWS):
+        place, inside, stride = _tile(tile, num_rows, column, CHANNELS, ROWS)
+        for tick in tl.static_range(TICKS):
+            distance = tl.where(inside, _load(branch + tick * stride + place, inside) - first, 0.0)
+            sums += distance
+            squares = tl.fma(distance, distance, squares)
+        tile += tl.num_programs(0)
+    _store_sums(partial, sums, squares, column, CHANNELS)
+
+
+@triton.jit
+def find_moments(
+    branch, partial, mean, variance, running_mean, running_variance, num_rows, num_partial,
+    MOMENTUM: tl.constexpr, CHANNELS: tl.constexpr, TICKS: tl.constexpr, ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Mean and variance (biased) of each channel from :func:`sum_branch`; running ones follow."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    known = column < CHANNELS
+    sums = tl.zeros((ROWS, COLUMNS), tl.float32)
+    squares = tl.zeros((ROWS, COLUMNS), tl.float32)
+    start = tl.program_id(0) * 0
+    while start < num_partial:
+        row = start + tl.arange(0, ROWS)[:, None]
+        place = row * 2 * CHANNELS + column[None, :]
+        inside = (row < num_partial) & known[None, :]
+        sums += _load(partial + place, inside)
+        squares += _load(partial + CHANNELS + place, inside)
+        start += ROWS
+    count = tl.zeros((COLUMNS,), tl.float32) + num_rows * TICKS
+    distance = tl.sum(sums, 0) / count
+    found = tl.maximum(tl.sum(squares, 0) / count - distance * distance, 0.0)
+    centre = _load(branch + column, known) + distance
+    tl.store(mean + column, centre, mask=known)
+    tl.store(variance + column, found, mask=known)
+    unbiased = found * (count / tl.maximum(count - 1.0, 1.0))
+    _follow(running_mean + column, centre, known, MOMENTUM)
+    _follow(running_variance + column, unbiased, known, MOMENTUM)
+
+
+@triton.jit
 def normalise_and_fire(
     branch, shortcut, current, spikes, mean, variance, weight, bias, num_rows,
     CHANNELS: tl.constexpr, MOVES: tl.constexpr, KEEPS: tl.constexpr,
@@ -95,9 +150,7 @@ def sum_gradients(
                 sums += grad
                 products = tl.fma(grad, distance, products)
         tile += tl.num_programs(0)
-    row = partial + tl.program_id(0).to(tl.int64) * 2 * CHANNELS + column
-    tl.store(row, tl.sum(sums, 0)[None, :], mask=column < CHANNELS)
-    tl.store(row + CHANNELS, tl.sum(products, 0)[None, :], mask=column < CHANNELS)
+    _store_sums(partial, sums, products, column, CHANNELS)
 
 
 @triton.jit
@@ -152,6 +205,21 @@ def _tile(tile, num_rows, column, CHANNELS: tl.constexpr, ROWS: tl.constexpr):
     row = (zero + tile) * ROWS + tl.arange(0, ROWS)[:, None]
     inside = (row < num_rows) & (column < CHANNELS)
     return row * CHANNELS + column, inside, (zero + num_rows) * CHANNELS
+
+
+@triton.jit
+def _store_sums(partial, one, other, column, CHANNELS: tl.constexpr):
+    """Write the sums over the rows of two tiles to this program's place in [programs, 2, C]."""
+    row = partial + tl.program_id(0).to(tl.int64) * 2 * CHANNELS + column
+    tl.store(row, tl.sum(one, 0)[None, :], mask=column < CHANNELS)
+    tl.store(row + CHANNELS, tl.sum(other, 0)[None, :], mask=column < CHANNELS)
+
+
+@triton.jit
+def _follow(running, newest, inside, MOMENTUM: tl.constexpr):
+    """Move running statistics towards the newest."""
+    before = _load(running, inside)
+    tl.store(running, before + MOMENTUM * (newest - before), mask=inside)
 
 
 @triton.jit

@@ -145,7 +145,14 @@ def norm_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
         )
 
     no_shortcut = {"HAS_SHORTCUT": False, "SHORTCUT_MOVES": False}
+    tile = {name: neurons[name] for name in ("CHANNELS", "TICKS", "ROWS", "COLUMNS")}
     return [
+        Variant(f"{NORM}.sum_branch", tile, 64, moments, pointer, is_memory_pass=False, **options),
+        Variant(
+            f"{NORM}.find_moments", tile | {"MOMENTUM": 0.1, "ROWS": 128, "COLUMNS": 8}, 64,
+            moments | dict.fromkeys(("running_mean", "running_variance"), "*fp32"), pointer,
+            is_memory_pass=False, **options,
+        ),
         form("normalise_and_fire", 64, plain, **no_shortcut),
         form("normalise_and_fire", 64, stem, **no_shortcut),
         form("normalise_and_fire", 64, block, HAS_SHORTCUT=True, SHORTCUT_MOVES=True),
