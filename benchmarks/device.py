@@ -37,7 +37,7 @@ from chess_snn.self_play import play_games
 
 LEAST_BUSY: Final = 0.9
 """Share of the time in which the device of the target should work."""
-TARGET: Final = ("small", 32, 4, 16)
+TARGET: Final = ("small", 32, 8, 16)
 """Size, simulations, groups and cores of the target."""
 _GAME: Final = get_game("chess")
 _RECORDED_GROUPS: Final = 2
@@ -55,7 +55,7 @@ def run(
     cores: Annotated[
         list[int] | None, typer.Option(help="[default: 1, 2, 4 and 16] Cores of the host.")
     ] = None,
-    games: Annotated[int, typer.Option(help="Games in play at once, over all groups.")] = 8192,
+    games: Annotated[int, typer.Option(help="Games in play at once, over all groups.")] = 16384,
 ) -> None:
     """How busy self-play keeps a GPU, by groups of games, cores and simulations, without a GPU.
 

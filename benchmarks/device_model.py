@@ -1,9 +1,9 @@
 """How long a GPU should take: the model behind every figure that is called modelled.
 
 Device time of a position is the sum of three terms: 3x3 convolutions at an assumed rate, the passes
-of neurons at a share of the bandwidth, and the rest. The rates of convolutions follow from the
-second-level cache: an implicit matrix product reads each spike nine times from it, which bounds a
-layer of few channels. None of these numbers has been measured on a GPU with this program.
+of neurons at a share of the bandwidth, and the rest. The constants are fitted to kernels that were
+traced on one H200 in batches of 4,096 (docs/results.md); other GPUs are scaled by two figures of
+theirs. Batches of less than 1,024 take up to twice as long as modelled.
 
 With G groups of games, a host that takes h an evaluation on one of C cores, and a device that takes
 d, a group has one evaluation in h + d at best; the device and the cores are bounds of their own::
@@ -22,23 +22,25 @@ from chess_snn.nets.layers import MOST_NORM_TICKS
 from chess_snn.nets.operations import count_operations
 from chess_snn.nets.static_batch import ROW_SIZES, row_bucket
 
-CONV_FLOPS: Final = {32: 120e12, 64: 330e12, 128: 480e12, 256: 560e12}
+CONV_FLOPS: Final = {32: 165e12, 64: 470e12, 128: 760e12, 256: 755e12}
 """Operations/s of a 3x3 convolution in bf16, by channels; between them it is interpolated."""
-FUSED_OVER_UNFUSED: Final = {"bf16": 1.45, "int8": 2.5}
-"""How many times as fast a block of 64 channels is with convolution and neurons in one kernel."""
-CALLER_S: Final = 0.3e-6
+FUSED_OVER_UNFUSED: Final = {"bf16": 1.08, "int8": 1.42}
+"""How many times as fast `small` is with convolution and neurons in one kernel."""
+CALLER_S: Final = 0.24e-6
 """Of the host, a position: filling a batch, starting it and reading the answer."""
 
-PASS_SHARE: Final = 0.86
+PASS_SHARE: Final = 0.94
 """Of the bandwidth of a copy: a pass of neurons."""
 _TRAINING_PASS_SHARE: Final = 0.79
-_TRAINING_CONV_SHARE: Final = 0.9
+_TRAINING_CONV_SHARE: Final = 0.93
 """Of the rate in inference: the three convolutions of a training step."""
 _FUSED_PASSES, _TRAINING_PASSES = 16.5, 24
 """Times a training step moves one layer's spikes, as counted in
 :mod:`chess_snn.nets.norm_neuron_triton`; the first where normalisation and neurons are one pass."""
 _REST_S, _REST_S_A_CHANNEL = 0.06e-6, 0.06e-6 / 64
 """Expanding planes, the stem's padding, the readouts and the value head, a position."""
+_TRAINING_REST_S: Final = 0.5e-6
+"""The readouts and losses, and what optimiser and norms take for a sample of 2,048."""
 _KERNEL_S: Final = 2.5e-6
 """A kernel in a graph takes at least this long."""
 _KERNELS, _KERNELS_A_BLOCK = 30, 4
@@ -117,7 +119,7 @@ def training_s(device: DeviceModel, config: NetConfig) -> float:
     return (
         3 * _conv_flops(config) / (_TRAINING_CONV_SHARE * conv_flops_per_s(config.channels))
         + moved / (_TRAINING_PASS_SHARE * device.copy_bytes_per_s)
-        + _REST_S
+        + _TRAINING_REST_S
     )
 
 

@@ -22,7 +22,7 @@ from chess_snn.training.settings import Precision
 
 PLIES_A_GAME: Final = 195
 """Games/s are stated for games of this length."""
-GROUPS: Final[dict[int, tuple[int, ...]]] = {0: (2, 4), 16: (4,), 32: (2, 3, 4, 6, 8), 64: (4,)}
+GROUPS: Final[dict[int, tuple[int, ...]]] = {0: (4, 8), 16: (8,), 32: (2, 4, 8, 16), 64: (8,)}
 """Groups of games, by simulations."""
 _PRECISIONS: Final[tuple[Precision, ...]] = ("fp16", "fp32")
 _GAME: Final = get_game("chess")
@@ -84,8 +84,8 @@ def self_play(bench: GpuBench) -> None:
 def _play(
     bench: GpuBench, evaluator: Evaluator, size: str, simulations: int, groups: int
 ) -> None:
-    num_games = 16 if bench.quick else 8192
-    plies = 4 if bench.quick else max(2, 160 // simulations) if simulations else 80
+    num_games = 16 if bench.quick else 16384
+    plies = 4 if bench.quick else max(4, 320 // simulations) if simulations else 80
     each = -(-num_games // groups)
     name = f"{size}, {f'{simulations} simulations' if simulations else 'policy only'}"
     host_s = host_seconds(record_stages(simulations, each, plies))
@@ -106,7 +106,7 @@ def _play(
     if bench.on_gpu:
         # A run of its own: the profiler costs time.
         works = bench.traced(f"self-play-{simulations}-{groups}", partial(
-            play, settings=all_at_once(max(2, plies // 2), num_games)
+            play, settings=all_at_once(max(4, plies // 2), num_games)
         ))
         is_target = (size, simulations, groups) == TARGET[:3]
         bench.add(f"{name}: device busy", busy_share(works), "share",

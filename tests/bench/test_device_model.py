@@ -31,21 +31,23 @@ US = 1e-6
 
 
 @pytest.mark.parametrize(("size", "convolutions", "neurons", "rest"), [
-    ("tiny", 0.14, 0.047, 0.09), ("small", 0.74, 0.34, 0.12),
-    ("base", 3.30, 1.10, 0.18), ("large", 22.1, 4.3, 0.3),
+    ("tiny", 0.099, 0.043, 0.097), ("small", 0.521, 0.311, 0.114),
+    ("base", 2.09, 1.03, 0.167), ("large", 16.4, 4.0, 0.27),
 ])
-def test_terms_of_a_position_on_an_h200(size, convolutions, neurons, rest):
+def test_terms_of_a_position_are_about_those_measured_on_an_h200(
+    size, convolutions, neurons, rest
+):
     spent = position_time(H200, net_config(size))
-    assert spent.convolutions == pytest.approx(convolutions * US, rel=0.02)
-    assert spent.neurons == pytest.approx(neurons * US, rel=0.02)
-    assert spent.rest == pytest.approx(rest * US, rel=0.02)
+    assert spent.convolutions == pytest.approx(convolutions * US, rel=0.05)
+    assert spent.neurons == pytest.approx(neurons * US, rel=0.05)
+    assert spent.rest == pytest.approx(rest * US, rel=0.15)
     assert spent.total == spent.convolutions + spent.neurons + spent.rest
 
 
 def test_convolutions_are_two_operations_for_each_product():
-    # 13 convolutions of 64 squares, 4 ticks, 9 taps, 64 by 64 channels, at 330 TFLOP/s.
+    # 13 convolutions of 64 squares, 4 ticks, 9 taps, 64 by 64 channels, at 470 TFLOP/s.
     flops = 13 * 64 * 4 * 9 * 64 * 64 * 2
-    assert position_time(H200, net_config("small")).convolutions == flops / 330e12
+    assert position_time(H200, net_config("small")).convolutions == flops / 470e12
 
 
 def test_a_slower_memory_slows_the_neurons_alone():
@@ -69,8 +71,8 @@ def test_a_batch_is_padded_and_cut_and_takes_as_long_as_its_kernels_at_least():
 
 
 def test_training_of_small_takes_less_where_passes_are_fused():
-    assert training_s(H200, net_config("small", ticks=8)) == pytest.approx(11.0 * US, rel=0.02)
-    assert training_s(H200, net_config("small")) == pytest.approx(4.6 * US, rel=0.02)
+    assert training_s(H200, net_config("small", ticks=8)) == pytest.approx(9.9 * US, rel=0.02)
+    assert training_s(H200, net_config("small")) == pytest.approx(4.25 * US, rel=0.02)
 
 
 @pytest.mark.parametrize(("host", "device_", "groups", "cores", "rate"), [

@@ -79,12 +79,14 @@ def test_an_evaluator_that_could_not_be_made_is_not_kept(trained, monkeypatch):
     assert (answer_of(again) == fresh_answer(trained, 0)).all()
 
 
-@pytest.mark.parametrize(("device", "threads", "groups"), [
-    ("cpu", 1, 1), ("cpu", 2, 2), ("cpu", 8, 2),
-    ("cuda:0", 1, 2), ("cuda:0", 3, 2), ("cuda:0", 4, 4), ("cuda:0", 16, 4),
+@pytest.mark.parametrize(("device", "threads", "games", "groups"), [
+    ("cpu", 1, 9, 1), ("cpu", 2, 9, 2), ("cpu", 8, 9, 2),
+    ("cuda:0", 1, 9, 2), ("cuda:0", 8, 4096, 2), ("cuda:0", 8, 5461, 3), ("cuda:0", 8, 8192, 4),
+    ("cuda:0", 16, 65536, 8),
 ])
-def test_groups_keep_a_device_busy(trained, device, threads, groups):
+def test_groups_keep_a_device_busy(trained, device, threads, games, groups):
     searches = self_play_searches(
-        load_config("gpu"), evaluator_of(trained, 0), device, threads, simulations=2, num_games=9
+        load_config("gpu"), evaluator_of(trained, 0), device, threads, simulations=0,
+        num_games=games,
     )
     assert len(searches) == groups

@@ -23,9 +23,12 @@ _KEPT_NETWORKS: Final = 3
 """The newest, and the two of a match."""
 _kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}
 """The one that was asked for last is the last."""
-_GPU_GROUPS: Final = 4
-"""While one is in the network, the others are in their trees, which takes about three times as
-long for a network of the size `small` on a large GPU."""
+_GAMES_A_GROUP: Final = 2048
+"""On a GPU, at most, as long as there are few groups. It is a size that batches are padded to; of
+smaller ones, much of the time is between kernels."""
+_LEAST_GROUPS, _MOST_GROUPS = 2, 8
+"""On a GPU. While one is in the network, the others are in their trees, which takes about three
+times as long for a network of the size `small` on a large GPU."""
 
 _MEASURED_POSITIONS = 512
 
@@ -62,11 +65,11 @@ def self_play_searches(
     """The searches of ``num_games`` games at once, one for each group of games.
 
     One group can be in its trees while another is in the network: two if there are several
-    threads, and on a GPU up to ``_GPU_GROUPS``, if there are threads for their trees.
+    threads, and on a GPU one for ``_GAMES_A_GROUP`` games.
     """
     num_groups = min(2, num_threads)
     if is_gpu(device):
-        num_groups = _GPU_GROUPS if num_threads >= _GPU_GROUPS else 2
+        num_groups = min(max(_LEAST_GROUPS, -(-num_games // _GAMES_A_GROUP)), _MOST_GROUPS)
     return [
         make_search(
             get_game(config.campaign.game), evaluator, config.search,
