@@ -111,6 +111,8 @@ def conv_layers(ticks: int, channels: int, num_warps: int, **options: Any) -> li
     return [
         conv_form(ticks, channels, num_warps, **options),
         conv_form(ticks, 32, num_warps, outputs=channels, moves=False, **options),
+        # Chess with the rule planes: 48 planes and 16 empty ones.
+        conv_form(ticks, 64, num_warps, outputs=channels, moves=False, **options),
         conv_form(ticks, channels, num_warps, shortcut=True, shortcut_moves=False, **options),
         conv_form(ticks, channels, num_warps, shortcut=True, **options),
         conv_form(ticks, channels, num_warps, rate=True, **options),
