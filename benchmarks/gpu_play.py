@@ -85,7 +85,7 @@ def _play(
     bench: GpuBench, evaluator: Evaluator, size: str, simulations: int, groups: int
 ) -> None:
     num_games = 16 if bench.quick else 16384
-    plies = 4 if bench.quick else max(4, 320 // simulations) if simulations else 80
+    plies = 4 if bench.quick else 320 // simulations if simulations else 80
     each = -(-num_games // groups)
     name = f"{size}, {f'{simulations} simulations' if simulations else 'policy only'}"
     host_s = host_seconds(record_stages(simulations, each, plies))
@@ -106,7 +106,7 @@ def _play(
     if bench.on_gpu:
         # A run of its own: the profiler costs time.
         works = bench.traced(f"self-play-{simulations}-{groups}", partial(
-            play, settings=all_at_once(max(4, plies // 2), num_games)
+            play, settings=all_at_once(plies // 2, num_games)
         ))
         is_target = (size, simulations, groups) == TARGET[:3]
         bench.add(f"{name}: device busy", busy_share(works), "share",

@@ -98,17 +98,19 @@ def _apply(
 def _batch_moments(branch_TBCHW: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     """Mean and variance (biased) of each channel, float32[C]; the running statistics follow."""
     assert norm.num_batches_tracked is not None
+    assert norm.momentum is not None
     norm.num_batches_tracked.add_(1)
     branch_TRC = _rows(branch_TBCHW)
     ticks, num_rows, channels = branch_TRC.shape
-    num_programs = _num_programs(num_rows, channels)
-    partial_P2C = torch.empty(num_programs, 2, channels, device=branch_TRC.device)
-    _launch(kernels.sum_branch, branch_TRC, partial_P2C, ticks=ticks, num_programs=num_programs)
-    mean_C, variance_C = torch.empty(2, channels, device=branch_TRC.device)
+    partial_P2C = _room_for_sums(branch_TRC)
+    _launch(
+        kernels.sum_branch, branch_TRC, partial_P2C, ticks=ticks, num_programs=len(partial_P2C)
+    )
+    mean_C, variance_C = branch_TRC.new_empty(2, channels, dtype=torch.float32)
     with on_device_of(branch_TRC):
         kernels.find_moments[(triton.cdiv(channels, _MOMENT_COLUMNS),)](
             branch_TRC, partial_P2C, mean_C, variance_C, norm.running_mean, norm.running_var,
-            num_rows, num_programs, MOMENTUM=norm.momentum, CHANNELS=channels, TICKS=ticks,
+            num_rows, len(partial_P2C), MOMENTUM=norm.momentum, CHANNELS=channels, TICKS=ticks,
             ROWS=_MOMENT_ROWS, COLUMNS=_MOMENT_COLUMNS,
         )
     return mean_C, variance_C
@@ -151,12 +153,10 @@ class _NormaliseAndFire(torch.autograd.Function):
         grad_spikes_TRC = _rows(grad_spikes)
         grad_current_TRC = branch_TRC if grad_current is None else _rows(grad_current)
         grad_sum_TRC = torch.empty_like(branch_TRC) if keeps_current else branch_TRC
-        _, num_rows, channels = branch_TRC.shape
-        num_programs = _num_programs(num_rows, channels)
-        partial_P2C = torch.empty(num_programs, 2, channels, device=branch_TRC.device)
+        partial_P2C = _room_for_sums(branch_TRC)
         _launch(
             kernels.sum_gradients, grad_spikes_TRC, grad_current_TRC, branch_TRC, current_TRC,
-            grad_sum_TRC, partial_P2C, *parameters, num_programs=num_programs,
+            grad_sum_TRC, partial_P2C, *parameters, num_programs=len(partial_P2C),
             HAS_GRAD_CURRENT=grad_current is not None, **constants,
         )
         sums_2C = partial_P2C.sum(0)
@@ -193,10 +193,11 @@ def _tile(channels: int) -> tuple[int, int]:
     return 1024 // columns, columns
 
 
-def _num_programs(num_rows: int, channels: int) -> int:
-    """Programs that take the tiles of one column of tiles in turns."""
-    num_tiles: int = triton.cdiv(num_rows, _tile(channels)[0])
-    return min(num_tiles, _MOST_PROGRAMS)
+def _room_for_sums(branch_TRC: Tensor) -> Tensor:
+    """float32[P, 2, C], unwritten, for P programs that take the tiles of a column in turns."""
+    _, num_rows, channels = branch_TRC.shape
+    num_programs = min(triton.cdiv(num_rows, _tile(channels)[0]), _MOST_PROGRAMS)
+    return branch_TRC.new_empty(num_programs, 2, channels, dtype=torch.float32)
 
 
 def _launch(

@@ -111,8 +111,6 @@ def conv_layers(ticks: int, channels: int, num_warps: int, **options: Any) -> li
     return [
         conv_form(ticks, channels, num_warps, **options),
         conv_form(ticks, 32, num_warps, outputs=channels, moves=False, **options),
-        # Chess with the rule planes: 48 planes and 16 empty ones.
-        conv_form(ticks, 64, num_warps, outputs=channels, moves=False, **options),
         conv_form(ticks, channels, num_warps, shortcut=True, shortcut_moves=False, **options),
         conv_form(ticks, channels, num_warps, shortcut=True, **options),
         conv_form(ticks, channels, num_warps, rate=True, **options),
@@ -186,6 +184,9 @@ VARIANTS: list[Variant] = [
     *(layer for warps in FUSED_WARPS.values() for is_integer in (False, True)
       for ticks, channels in ((2, 32), (4, 64), (4, 128), (4, 256), (8, 64), (3, 128))
       for layer in conv_layers(ticks, channels, warps, is_integer=is_integer, is_slow=True)),
+    # The stem of `small` for chess with the rule planes: 48 planes and 16 empty ones.
+    *(conv_form(4, 64, warps, moves=False, is_integer=is_integer, is_slow=True)
+      for warps in FUSED_WARPS.values() for is_integer in (False, True)),
     *(layer for warps in FUSED_WARPS.values() for is_integer in (False, True)
       for channels in (32, 64, 128, 256)
       for layer in conv_layers(1, channels, warps, is_integer=is_integer, levels=4, is_slow=True)),

@@ -228,6 +228,7 @@ def test_many_rows_are_summed_by_programs_that_take_several_tiles(monkeypatch):
     layer = make_layer((7, 6, 8, 8), config, torch.float32, "shortcut")
     _, expected = run_fused(layer, config)
     monkeypatch.setattr(fused, "_MOST_PROGRAMS", 2)
+    monkeypatch.setattr(fused, "_MOMENT_ROWS", 1)
     again = make_layer((7, 6, 8, 8), config, torch.float32, "shortcut")
     _, found = run_fused(again, config)
     for name, tensor in expected.items():

@@ -24,8 +24,8 @@ _KEPT_NETWORKS: Final = 3
 _kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}
 """The one that was asked for last is the last."""
 _GAMES_A_GROUP: Final = 2048
-"""On a GPU, at most, as long as there are few groups. It is a size that batches are padded to; of
-smaller ones, much of the time is between kernels."""
+"""On a GPU, up to ``_MOST_GROUPS``. Batches are padded to this size; in smaller ones, much of the
+time is between kernels."""
 _LEAST_GROUPS, _MOST_GROUPS = 2, 8
 """On a GPU. While one is in the network, the others are in their trees, which takes about three
 times as long for a network of the size `small` on a large GPU."""
@@ -65,7 +65,7 @@ def self_play_searches(
     """The searches of ``num_games`` games at once, one for each group of games.
 
     One group can be in its trees while another is in the network: two if there are several
-    threads, and on a GPU one for ``_GAMES_A_GROUP`` games.
+    threads; on a GPU two to eight, one for ``_GAMES_A_GROUP`` games.
     """
     num_groups = min(2, num_threads)
     if is_gpu(device):
