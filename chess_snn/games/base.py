@@ -47,9 +47,9 @@ class GameSpec:
     name: str
     num_actions: int
     """A: actions are integers in [0, A), in the side to move's frame."""
-    policy_planes: int | None
-    """Where A = H * W * policy_planes and action = square * policy_planes + plane, the number of
-    action planes (a convolutional policy head); None for a dense head."""
+    policy_steps: tuple[tuple[int, int], ...]
+    """Where actions go from square to square: (rows, columns) of the step of each policy plane.
+    Empty in any other game, which has a dense policy head."""
     num_planes: int
     """P: binary input planes, without those that follow from the rules."""
     board_shape: tuple[int, int]
@@ -84,6 +84,11 @@ class GameSpec:
     """What :meth:`Game.milestones` measures (2048: the largest tile); empty without any."""
     milestones: tuple[int, ...] = ()
     """Rising: of each, reports say which share of the games got so far (2048: 512, 1024, …)."""
+
+    @property
+    def policy_planes(self) -> int | None:
+        """Where action = square * policy_planes + plane, their number; None for a dense head."""
+        return len(self.policy_steps) or None
 
     @property
     def all_planes(self) -> int:

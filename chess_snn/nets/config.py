@@ -28,6 +28,8 @@ class NetConfig:
     """Channels of every 3x3 convolution."""
     rule_planes: bool = False
     """Whether it also sees the planes that follow from the rules; chess has them."""
+    target_readout: bool = False
+    """Whether a move's logit is also read from the square that it goes to; in chess."""
     ticks: int = Field(default=2, ge=1, le=MOST_TICKS)
     """T: spiking time of one evaluation; 1 with `ilif` and `relu`."""
     activation: Activation = "lif"

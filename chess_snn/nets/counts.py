@@ -29,11 +29,11 @@ from chess_snn.nets.config import NetConfig
 from chess_snn.nets.layers import ConvNorm, Neurons
 from chess_snn.nets.network import Network
 from chess_snn.nets.neuron import lif_step
-from chess_snn.nets.operations import POLICY_READOUT, VALUE_READOUT
+from chess_snn.nets.operations import POLICY_READOUT, TARGET_READOUT, VALUE_READOUT
 
 STEM: Final = "stem"
 """The layer that sees the planes, which are bits in every network."""
-READOUTS: Final = (POLICY_READOUT, VALUE_READOUT)
+READOUTS: Final = (POLICY_READOUT, TARGET_READOUT, VALUE_READOUT)
 """The layers that see means over the ticks."""
 _TRAINING_ONLY: Final = "value.plies_left_readout"
 _CHUNK: Final = 64

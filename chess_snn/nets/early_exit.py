@@ -21,8 +21,8 @@ from torch import Tensor
 from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.nets.inference import InferenceNetwork
-from chess_snn.nets.layers import read_float32, read_legal_policy, squares_first
 from chess_snn.nets.neuron import lif_step
+from chess_snn.nets.readouts import read_float32, squares_first
 
 LEAST_ROWS: Final = 16
 """Of a tick: with fewer, sums are made in another order, and a position's answer would depend on
@@ -78,9 +78,8 @@ class EarlyExitNetwork:
         for tick in range(1, network.config.ticks + 1):
             ticks += len(rows_N)
             policy_rate, value_rate = run.tick()
-            logits_NL = read_legal_policy(
-                network.policy_readout, policy_rate, legal_actions_BL[filled],
-                num_legal_B[filled], network.policy_is_dense,
+            logits_NL = network.readouts.of_legal(
+                policy_rate, legal_actions_BL[filled], num_legal_B[filled]
             )[: len(rows_N)]
             value_logits_NV = read_float32(network.value_readout, value_rate)[: len(rows_N)]
             is_done_N = self._have_settled(logits_NL)

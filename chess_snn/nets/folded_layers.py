@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.integer_neuron import level_thresholds
 from chess_snn.nets.layers import Block, ConvNorm, PolicyHead, ValueHead
@@ -91,8 +92,11 @@ def _trunk(network: Network, shape: tuple[int, ...]) -> Iterator[Layer]:
 def _policy(head: PolicyHead, shape: tuple[int, ...]) -> Iterator[Layer]:
     yield _conv("policy.conv", "neurons", _folded(head.conv), shape)
     yield Layer("policy.neurons", ("policy.conv",), shape)
-    seen = shape if head.is_dense else (shape[0], 1, 1)
-    yield _conv("policy.readout", "policy.neurons", _as_conv(head.readout, seen), shape)
+    seen = shape if head.readouts.is_dense else (shape[0], 1, 1)
+    conv = _as_conv(head.readout, seen)
+    if head.target_readout is not None:
+        _add_targets(conv, head.target_readout, head.spec)
+    yield _conv("policy.readout", "policy.neurons", conv, shape)
 
 
 def _value(head: ValueHead, shape: tuple[int, ...]) -> Iterator[Layer]:
@@ -128,3 +132,14 @@ def _as_conv(linear: nn.Linear, shape: tuple[int, ...]) -> nn.Conv2d:
     conv.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
     conv.bias = nn.Parameter(linear.bias.detach(), requires_grad=False)
     return conv
+
+
+def _add_targets(conv: nn.Conv2d, target: nn.Linear, spec: GameSpec) -> None:
+    """Widen the kernel of ``conv``, 1x1, so that it reaches all squares that actions go to."""
+    height, width = spec.board_shape
+    padding = (height - 1, width - 1)
+    weight_PCKK = nn.functional.pad(conv.weight, (padding[1], padding[1], padding[0], padding[0]))
+    for plane, (up, right) in enumerate(spec.policy_steps):
+        weight_PCKK[plane, :, padding[0] + up, padding[1] + right] += target.weight[plane]
+    conv.weight = nn.Parameter(weight_PCKK, requires_grad=False)
+    conv.kernel_size, conv.padding = tuple(weight_PCKK.shape[2:]), padding

@@ -45,12 +45,9 @@ from chess_snn.nets.layers import (
     Block,
     ConvNorm,
     add_empty_inputs,
-    read_float32,
-    read_legal_policy,
-    read_policy,
-    squares_first,
 )
 from chess_snn.nets.network import Network
+from chess_snn.nets.readouts import PolicyReadout, read_float32, squares_first
 
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
@@ -113,13 +110,20 @@ class InferenceNetwork(nn.Module):
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
+        self.target_readout = None if policy.target_readout is None else (
+            policy.target_readout.to(device)
+        )
         self.value_readout = value.readout.to(device)
-        self.policy_is_dense = policy.is_dense
 
     @property
     def input_dtype(self) -> torch.dtype:
         """What planes, and spikes between the layers, are made of."""
         return torch.uint8 if self.precision == "int8" else self.dtype
+
+    @property
+    def readouts(self) -> PolicyReadout:
+        """What reads the policy from the rates of its neurons."""
+        return PolicyReadout(self.spec, self.policy_readout, self.target_readout)
 
     @property
     def device(self) -> torch.device:
@@ -141,8 +145,7 @@ class InferenceNetwork(nn.Module):
         """Evaluate planes in {0, 1} of any type, on the network's device."""
         fired_TBCHW = self._trunk(planes_BPHW)
         rate_BCHW = self.policy_layer.mean_rate(fired_TBCHW)
-        logits_BA = read_policy(self.policy_readout, rate_BCHW, self.policy_is_dense)
-        return InferenceOutput(logits_BA, self._value(fired_TBCHW))
+        return InferenceOutput(self.readouts.of_all(rate_BCHW), self._value(fired_TBCHW))
 
     def answer(
         self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
@@ -153,9 +156,8 @@ class InferenceNetwork(nn.Module):
         """
         num_rows = len(num_legal_B)
         fired_TBCHW = self._trunk(planes_BPHW)
-        legal_logits_BL = read_legal_policy(
-            self.policy_readout, self.policy_layer.mean_rate(fired_TBCHW)[:num_rows],
-            legal_actions_BL, num_legal_B, self.policy_is_dense,
+        legal_logits_BL = self.readouts.of_legal(
+            self.policy_layer.mean_rate(fired_TBCHW)[:num_rows], legal_actions_BL, num_legal_B
         )
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 

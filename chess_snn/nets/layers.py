@@ -1,11 +1,7 @@
 """The parts a network is built of. A part keeps no state between calls.
 
-Policy logits may be read out for the legal actions alone: of chess's 4672 actions, some thirty are
-ever asked for.
-
-Dimensions: T ticks, B batch, C channels, H and W board, S = H * W squares, F features, L columns
-for legal actions, V outputs of the value head, X any of them. The heads take what the last neurons
-of the trunk fired.
+Dimensions: T ticks, B batch, C channels, H and W board, F features, A actions, V outputs of the
+value head, X any of them. The heads take what the last neurons of the trunk fired.
 """
 
 import math
@@ -18,9 +14,9 @@ from torch.nn.functional import relu
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.integer_neuron import integer_spikes
-from chess_snn.nets.legal_readout import LegalReadout
 from chess_snn.nets.neuron import has_triton, lif_on_gpu
 from chess_snn.nets.neuron_cpu import lif_cpu
+from chess_snn.nets.readouts import PolicyReadout, read_float32, squares_first
 from chess_snn.nets.values import num_value_outputs
 
 BRANCH_GAIN = 0.2
@@ -36,7 +32,6 @@ INPUTS_MULTIPLE = {"cpu": 1, "cuda": 8}
 MOST_NORM_TICKS = 4
 """Of neurons that fire in the pass that normalises: it holds the charges of all ticks in registers.
 """
-_BEHIND = float("-inf")
 
 
 Mean = Callable[[Tensor], Tensor]
@@ -175,23 +170,33 @@ class Block(nn.Module):
 
 
 class PolicyHead(nn.Module):
-    """conv3x3, neurons, mean over ticks, and a readout: 1x1 convolution, or linear if dense."""
+    """conv3x3, neurons, mean over ticks, and readouts: see :mod:`chess_snn.nets.readouts`."""
 
     def __init__(self, spec: GameSpec, config: NetConfig) -> None:
         super().__init__()
         self.conv = ConvNorm(config.channels, config.channels, kernel_size=3)
         self.neurons = Neurons(config)
-        squares = math.prod(spec.board_shape)
+        self.spec = spec
+        planes = spec.policy_planes
         self.readout = (
-            nn.Linear(config.channels * squares, spec.num_actions)
-            if spec.policy_planes is None
-            else nn.Linear(config.channels, spec.policy_planes)
+            nn.Linear(config.channels * math.prod(spec.board_shape), spec.num_actions)
+            if planes is None
+            else nn.Linear(config.channels, planes)
         )
-        self.is_dense = spec.policy_planes is None
+        self.target_readout = (
+            nn.Linear(config.channels, planes, bias=False)
+            if planes is not None and config.target_readout
+            else None
+        )
 
     def forward(self, fired_TBCHW: Tensor) -> Tensor:
         """Logits float32[B, A]."""
-        return read_policy(self.readout, self.rates(fired_TBCHW), self.is_dense)
+        return self.readouts.of_all(self.rates(fired_TBCHW))
+
+    @property
+    def readouts(self) -> PolicyReadout:
+        """What reads the rates."""
+        return PolicyReadout(self.spec, self.readout, self.target_readout)
 
     def rates(self, fired_TBCHW: Tensor, mean: Mean = mean_over_ticks) -> Tensor:
         """What the readout sees: spike rates float32[B, C, H, W], or rows as ``mean`` makes."""
@@ -230,25 +235,6 @@ def each_tick(layer: Callable[[Tensor], Tensor], x_TBX: Tensor) -> Tensor:
     return y_XX.view(x_TBX.shape[:2] + y_XX.shape[1:])
 
 
-def squares_first(x_XCHW: Tensor) -> Tensor:
-    """[..., C, H, W] as features [..., H * W * C]: a view of channels-last memory."""
-    return x_XCHW.movedim(-3, -1).flatten(-3)
-
-
-def read_policy(readout: nn.Linear, rate_BCHW: Tensor, is_dense: bool) -> Tensor:
-    """Logits float32[B, A]; without a dense readout, action = square * policy planes + plane."""
-    if is_dense:
-        return read_float32(readout, squares_first(rate_BCHW))
-    return read_float32(readout, rate_BCHW.movedim(-3, -1)).flatten(1)
-
-
-def read_float32(readout: nn.Linear, rate_BX: Tensor) -> Tensor:
-    """A readout in float32, under autocast too: a logit needs more than 8 bits."""
-    with torch.autocast(rate_BX.device.type, enabled=False):
-        logits: Tensor = readout(rate_BX.float())
-    return logits
-
-
 def initialise(network: nn.Module, policy_gain: float) -> None:
     """Kaiming for everything but readouts; ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
 
@@ -270,32 +256,3 @@ def initialise(network: nn.Module, policy_gain: float) -> None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, Block):
             nn.init.constant_(module.conv2.norm.weight, BRANCH_GAIN)
-
-
-def read_legal_policy(
-    readout: nn.Linear, rate_BCHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor,
-    is_dense: bool,
-) -> Tensor:
-    """Logits float32[B, L] of the listed actions; -inf behind each list.
-
-    Differentiable in the rates and the readout.
-
-    Args:
-        readout: from C channels to policy planes, or from S * C features to actions if dense.
-        rate_BCHW: float32, what the policy head's neurons fired.
-        legal_actions_BL: integers, action = square * policy planes + plane.
-        num_legal_B: integers.
-        is_dense: which of the two readouts it is.
-    """
-    if not is_dense and rate_BCHW.device.type == "cpu":
-        batch, channels = rate_BCHW.shape[:2]
-        rate_BSC = squares_first(rate_BCHW).contiguous().view(batch, -1, channels)
-        logits_BL: Tensor = LegalReadout.apply(  # type: ignore[no-untyped-call]
-            rate_BSC, readout.weight, readout.bias, legal_actions_BL, num_legal_B
-        )
-        return logits_BL
-    columns_L = torch.arange(legal_actions_BL.shape[1], device=rate_BCHW.device)
-    behind_BL = columns_L >= num_legal_B.unsqueeze(1)
-    actions_BL = legal_actions_BL.long().masked_fill(behind_BL, 0)
-    logits_BA = read_policy(readout, rate_BCHW, is_dense)
-    return logits_BA.gather(1, actions_BL).masked_fill(behind_BL, _BEHIND)

@@ -24,7 +24,6 @@ from chess_snn.nets.layers import (
     ValueHead,
     initialise,
     mean_over_ticks,
-    read_legal_policy,
 )
 from chess_snn.nets.values import first_value_bias
 
@@ -81,9 +80,8 @@ class Network(nn.Module):
         a network of one tick, last those of all ticks. The lists then have as many rows.
         """
         fired_TBCHW = self._trunk(planes_BPHW)
-        legal_logits_BL = read_legal_policy(
-            self.policy.readout, self.policy.rates(fired_TBCHW, mean), legal_actions_BL,
-            num_legal_B, self.policy.is_dense,
+        legal_logits_BL = self.policy.readouts.of_legal(
+            self.policy.rates(fired_TBCHW, mean), legal_actions_BL, num_legal_B
         )
         return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW, mean))
 
@@ -115,12 +113,16 @@ class Network(nn.Module):
     def with_config(self, config: NetConfig) -> "Network":
         """The same weights under ``config``, which differs in nothing that has weights.
 
-        But it may see the rule planes, which have weight 0 then: the answers are the same.
+        But it may see the rule planes, or read moves from where they go to. These have weight 0
+        then: the answers are the same.
         """
         other, weights = Network(self.spec, config), self.state_dict()
         stem_CPKK = weights["stem.conv.weight"]
         missing = other.num_planes - self.num_planes
         weights["stem.conv.weight"] = nn.functional.pad(stem_CPKK, (0, 0, 0, 0, 0, missing))
+        target = other.policy.target_readout
+        if target is not None and self.policy.target_readout is None:
+            weights["policy.target_readout.weight"] = torch.zeros_like(target.weight)
         other.load_state_dict(weights)
         return other
 

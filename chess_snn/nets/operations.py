@@ -17,7 +17,9 @@ from chess_snn.nets.config import NetConfig
 from chess_snn.nets.values import num_value_outputs
 
 POLICY_READOUT: Final = "policy.readout"
-"""The one pass that may be done in part: on a CPU it is, for the legal actions."""
+"""A pass that may be done in part: on a CPU it is, for the legal actions."""
+TARGET_READOUT: Final = "policy.target_readout"
+"""The other one: of the squares that actions go to."""
 VALUE_READOUT: Final = "value.readout"
 """The last pass."""
 
@@ -125,11 +127,15 @@ def _policy(spec: GameSpec, config: NetConfig) -> Iterator[Pass]:
     layer = squares * config.channels
     yield _conv3x3("policy.conv", squares, config.channels, config.channels, ticks)
     yield _neurons("policy.neurons", layer, ticks * layer, layer, is_rate=True)
-    yield (
-        _linear(POLICY_READOUT, layer, spec.num_actions, is_rate=True)
-        if spec.policy_planes is None
-        else _linear(POLICY_READOUT, config.channels, spec.policy_planes, squares, is_rate=True)
-    )
+    if spec.policy_planes is None:
+        yield _linear(POLICY_READOUT, layer, spec.num_actions, is_rate=True)
+        return
+    readout = _linear(POLICY_READOUT, config.channels, spec.policy_planes, squares, is_rate=True)
+    yield readout
+    if config.target_readout:
+        yield replace(
+            readout, name=TARGET_READOUT, parameters=config.channels * spec.policy_planes
+        )
 
 
 def _value(spec: GameSpec, config: NetConfig) -> Iterator[Pass]:

@@ -63,7 +63,7 @@ def test_settings_are_typed_as_toml_and_bare_words_are_texts():
 SHAPE = {
     "blocks": 2, "channels": 24, "ticks": 3, "levels": 5, "value_channels": 4,
     "value_hidden": 16, "decay": 0.6, "threshold": 0.7, "surrogate_alpha": 4.0,
-    "rule_planes": True,
+    "rule_planes": True, "target_readout": True,
 }
 
 

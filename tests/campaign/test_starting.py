@@ -134,15 +134,16 @@ def test_neurons_may_have_other_ticks_or_levels_from_then_on(parent, tmp_path):
             assert network_digest(network) == start.origin.weights_digest
 
 
-def test_a_network_may_begin_to_see_the_rule_planes_and_not_cease_to(tmp_path):
+@pytest.mark.parametrize("name", ["rule_planes", "target_readout"])
+def test_a_network_may_begin_to_see_more_and_not_cease_to(tmp_path, name):
     spec = get_game("chess").spec
     blind = build_network(spec, net_config("tiny", blocks=1), 5).eval()
     save_network(tmp_path / "blind.safetensors", blind)
     start = start_from(tmp_path / "blind.safetensors")
-    config = start.load_config("smoke", settings=["net.rule_planes=true"])
+    config = start.load_config("smoke", settings=[f"net.{name}=true"])
     folder = create_campaign(tmp_path / "seeing", config, start)
     seeing = load_network(folder.checkpoint(0) / WEIGHTS)
-    assert seeing.config.rule_planes
+    assert getattr(seeing.config, name)
     words = np.random.default_rng(0).integers(2**63, size=(16, spec.all_planes), dtype=np.uint64)
     planes = network_input(words, spec.board_shape)
     with torch.inference_mode():
@@ -150,9 +151,9 @@ def test_a_network_may_begin_to_see_the_rule_planes_and_not_cease_to(tmp_path):
             seeing(planes).policy_logits_BA, blind(planes).policy_logits_BA, rtol=0, atol=1e-5
         )
     start = start_from(folder.checkpoint(0) / WEIGHTS)
-    assert start.load_config("smoke").net.rule_planes
-    with pytest.raises(UsageError, match=r"net\.rule_planes"):
-        start.load_config("smoke", settings=["net.rule_planes=false"])
+    assert getattr(start.load_config("smoke").net, name)
+    with pytest.raises(UsageError, match=rf"net\.{name}"):
+        start.load_config("smoke", settings=[f"net.{name}=false"])
 
 
 def test_a_weights_file_alone_says_its_shape(tmp_path):

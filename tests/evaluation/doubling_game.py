@@ -24,7 +24,7 @@ class DoublingGame:
     def __init__(self, rounds=6):
         self._rounds = rounds
         self.spec = GameSpec(
-            name="doubling", num_actions=2, policy_planes=None, num_planes=1, board_shape=(1, 1),
+            name="doubling", num_actions=2, policy_steps=(), num_planes=1, board_shape=(1, 1),
             state_words=1, record_words=1, history_length=0, history_word=-1, max_legal=2,
             num_players=1, value_kind=ValueKind.RETURN, terminations=("ongoing", "no_rounds"),
             is_stochastic=True, score_unit=UNIT, value_limit=1000.0,

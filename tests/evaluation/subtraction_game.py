@@ -18,7 +18,7 @@ class SubtractionGame:
     def __init__(self, heap: int = 21, num_players: int = 2) -> None:
         self._heap = heap
         self.spec = GameSpec(
-            name="subtraction", num_actions=3, policy_planes=None, num_planes=1,
+            name="subtraction", num_actions=3, policy_steps=(), num_planes=1,
             board_shape=(1, 1), state_words=1, record_words=1, history_length=0, history_word=-1,
             max_legal=3, num_players=num_players, value_kind=ValueKind.WDL,
             terminations=("ongoing", "took_last"),

@@ -23,7 +23,7 @@ class Tiny2048:
     def __init__(self, rows=2, columns=2, target=15):
         self._rows, self._columns, self._cells, self._target = rows, columns, rows * columns, target
         self.spec = GameSpec(
-            name="tiny-2048", num_actions=4, policy_planes=None, num_planes=_NUM_PLANES,
+            name="tiny-2048", num_actions=4, policy_steps=(), num_planes=_NUM_PLANES,
             board_shape=(rows, columns), state_words=2, record_words=2, history_length=0,
             history_word=-1, max_legal=max(4, 2 * self._cells), num_players=1,
             value_kind=ValueKind.RETURN, terminations=("ongoing", "no_moves"), is_stochastic=True,

@@ -25,7 +25,9 @@ from chess_snn.nets.evaluator import BusyClock
 from chess_snn.nets.values import read_value
 
 TINY = net_config("tiny")
-NETS = {"T2": TINY, "T1": net_config("tiny", ticks=1), "baseline": TINY.baseline()}
+NETS = {
+    "T2": TINY, "T1": net_config("tiny", ticks=1, target_readout=True), "baseline": TINY.baseline(),
+}
 
 
 def evaluate(evaluator, positions):

@@ -126,7 +126,7 @@ def test_the_twin_has_the_same_parameters(spec):
 
 def test_a_game_with_few_actions_and_a_return(spec):
     small_game = dataclasses.replace(
-        spec, name="slide", num_actions=4, policy_planes=None, num_planes=5, board_shape=(4, 4),
+        spec, name="slide", num_actions=4, policy_steps=(), num_planes=5, board_shape=(4, 4),
         value_kind=ValueKind.RETURN,
     )
     network = build_network(small_game, TINY, 0)
@@ -145,8 +145,9 @@ def lists(positions):
     return few, torch.from_numpy(few.legal_actions), torch.from_numpy(few.num_legal)
 
 
-@pytest.mark.parametrize("config", [net_config("tiny"), net_config("tiny").baseline()],
-                         ids=["spiking", "baseline"])
+@pytest.mark.parametrize("config", [
+    net_config("tiny"), net_config("tiny", target_readout=True), net_config("tiny").baseline()
+], ids=["spiking", "with targets", "baseline"])
 def test_values_and_gradients_are_those_of_all_actions(spec, lists, config):
     few, legal, num_legal = lists
     networks = [build_network(spec, config, 1) for _ in range(2)]

@@ -102,7 +102,8 @@ def in_binary_spikes(network):
 
 
 def made(spec, size, activation, overfit, positions, steps):
-    network = build_network(spec, net_config(size).with_activation(activation), seed=5)
+    config = net_config(size, target_readout=size == "small").with_activation(activation)
+    network = build_network(spec, config, seed=5)
     if steps:
         overfit(network, positions[:8], steps=steps)
     with torch.no_grad():

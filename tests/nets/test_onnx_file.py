@@ -17,7 +17,7 @@ from chess_snn.nets.folded_layers import fold_layers  # noqa: E402
 LEAKY = NetConfig(blocks=2, channels=12, ticks=3, decay=0.6, threshold=0.7, value_hidden=9)
 CONFIGS = {
     "leaky": LEAKY, "integer": LEAKY.with_activation("ilif"), "relu": LEAKY.baseline(),
-    "rule planes": replace(LEAKY, rule_planes=True),
+    "planes and targets": replace(LEAKY, rule_planes=True, target_readout=True),
 }
 
 

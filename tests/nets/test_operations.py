@@ -46,7 +46,7 @@ def test_equal_those_that_torch_counts(spec, name):
 def test_equal_those_of_another_game(spec):
     """Another board, a dense policy and a return."""
     other = replace(
-        spec, num_actions=4, policy_planes=None, num_planes=16, board_shape=(4, 5),
+        spec, num_actions=4, policy_steps=(), num_planes=16, board_shape=(4, 5),
         value_kind=ValueKind.RETURN,
     )
     network = frozen(other, CONFIGS["odd"])

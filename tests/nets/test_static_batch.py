@@ -23,7 +23,7 @@ from chess_snn.nets.static_batch import (
 
 @pytest.fixture(scope="module")
 def network(spec):
-    return build_network(spec, net_config("tiny"), 3)
+    return build_network(spec, net_config("tiny", target_readout=True), 3)
 
 
 def answers_of(batch, positions, num_columns):

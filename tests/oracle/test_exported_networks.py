@@ -29,7 +29,9 @@ from chess_snn.nets.folded_layers import fold_layers
 
 pytestmark = pytest.mark.oracle
 SPEC = get_game("chess").spec
-LEAKY = NetConfig(blocks=2, channels=12, ticks=3, decay=0.6, threshold=0.7, value_hidden=9)
+LEAKY = NetConfig(
+    blocks=2, channels=12, target_readout=True, ticks=3, decay=0.6, threshold=0.7, value_hidden=9
+)
 FEW, MANY = 48, 1000
 PAGE = Path(__file__).parents[2] / "docs" / "spikes.md"
 

@@ -67,6 +67,9 @@ class NetworkSettings:
     """Whether the network also sees planes that follow from the rules. Chess has 20: the squares
     that each kind of piece attacks, that two pieces attack, and from which a knight, a bishop or a
     rook would attack a king."""
+    target_readout: bool = False
+    """Whether the policy reads a move of chess from the square that it goes to as well as from the
+    one that it leaves."""
     ticks: int = Field(default=0, ge=0, le=64)
     """Spiking time of one evaluation; 0 takes that of `net.size`."""
     value_channels: int = Field(default=0, ge=0, le=4096)

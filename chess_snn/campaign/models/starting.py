@@ -48,7 +48,7 @@ class Start:
         """See that a campaign under ``config`` can start from this network.
 
         Its neurons may have other ticks or levels from then on, for these have no weights, and it
-        may begin to see the rule planes.
+        may begin to see the rule planes and to read moves from where they go to.
 
         Raises:
             UsageError: it is of another game or shape.
@@ -63,6 +63,7 @@ class Start:
         began_as = replace(
             wanted, ticks=found.ticks, levels=found.levels,
             rule_planes=wanted.rule_planes and found.rule_planes,
+            target_readout=wanted.target_readout and found.target_readout,
         )
         if began_as != found:
             has, asks_for = _differences(found, wanted)

@@ -107,5 +107,7 @@ ACTION_OF, DECODED_ACTION = _build_tables()
 DECODED_ACTION, int16[4672]: origin, target << 6 and underpromotion code << 12 of an action (it
 fits 15 bits). Both are OFF_BOARD where there is no such move.
 """
+PLANE_STEPS: Final = tuple((rank_step, file_step) for _, file_step, rank_step, _ in _plane_moves())
+"""(ranks, files) that the moves of each plane go."""
 MIRRORED_ACTION: Final = _mirror_table()
 """int16[4672]: the action seen in a mirror that swaps the a-file with the h-file."""

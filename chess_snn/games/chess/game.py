@@ -44,7 +44,7 @@ from chess_snn.types import (
 CHESS_SPEC: Final = GameSpec(
     name="chess",
     num_actions=chess_actions.NUM_ACTIONS,
-    policy_planes=chess_actions.NUM_PLANES,
+    policy_steps=chess_actions.PLANE_STEPS,
     num_planes=len(PLANE_NAMES) - NUM_RULE_PLANES,
     board_shape=(8, 8),
     state_words=STATE_WORDS,

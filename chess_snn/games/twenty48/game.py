@@ -43,7 +43,7 @@ from chess_snn.types import (
 TWENTY48_SPEC: Final = GameSpec(
     name="2048",
     num_actions=NUM_ACTIONS,
-    policy_planes=None,
+    policy_steps=(),
     num_planes=NUM_PLANES,
     board_shape=(SIDE, SIDE),
     state_words=STATE_WORDS,
