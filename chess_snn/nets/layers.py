@@ -238,7 +238,7 @@ def each_tick(layer: Callable[[Tensor], Tensor], x_TBX: Tensor) -> Tensor:
 def initialise(network: nn.Module, policy_gain: float) -> None:
     """Kaiming for everything but readouts; ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
 
-    All biases are 0.
+    All biases are 0, and so is the readout of targets: the first policy is as without it.
 
     ``policy_gain`` stands in for ``READOUT_GAIN`` in the policy's readout.
 
@@ -246,7 +246,9 @@ def initialise(network: nn.Module, policy_gain: float) -> None:
     """
     for name, module in network.named_modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
-            if name.endswith("readout"):
+            if name == "policy.target_readout":
+                nn.init.zeros_(module.weight)
+            elif name.endswith("readout"):
                 fan_in = module.weight.shape[1]
                 gain = policy_gain if name.startswith("policy.") else READOUT_GAIN
                 nn.init.normal_(module.weight, std=gain / math.sqrt(fan_in))

@@ -122,6 +122,17 @@ def test_targets_cost_as_much_as_the_rest_of_the_readout(spec):
     )
 
 
+def test_the_first_policy_is_as_uniform_as_without_targets(spec, positions):
+    with_targets = build_network(spec, WITH, 4).eval()
+    without = build_network(spec, WITHOUT, 4).eval()
+    without.load_state_dict(with_targets.state_dict(), strict=False)
+    with torch.inference_mode():
+        assert torch.equal(
+            with_targets(positions.tensor()).policy_logits_BA,
+            without(positions.tensor()).policy_logits_BA,
+        )
+
+
 def test_a_dense_head_has_none():
     spec = get_game("2048").spec
     assert build_network(spec, WITH, 1).policy.target_readout is None
