@@ -44,7 +44,7 @@ def read_float32(readout: nn.Linear, rate_BX: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class PolicyReadout:
-    """The layers of a network that its policy is read with, whoever holds them."""
+    """How the policy is read: the rule for all actions or some, with the layers of a network."""
 
     spec: GameSpec
     layer: nn.Linear

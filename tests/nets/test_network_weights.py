@@ -25,6 +25,11 @@ from chess_snn.nets.weights import read_tensors
 
 FULL_DISK = Path("/dev/full")
 TINY = net_config("tiny", threshold=0.625)
+CONFIGS = {
+    "spiking": TINY, "baseline": TINY.baseline(),
+    "rule planes": net_config("tiny", rule_planes=True),
+    "targets": net_config("tiny", target_readout=True),
+}
 
 
 class Payload:
@@ -49,7 +54,7 @@ def metadata_of(path):
     return json.loads(path.read_bytes()[8 : 8 + size])["__metadata__"]
 
 
-@pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_round_trip(tmp_path, spec, positions, config):
     path = tmp_path / "n.safetensors"
     network = build_network(spec, config, 3).train()
@@ -64,6 +69,11 @@ def test_round_trip(tmp_path, spec, positions, config):
         expected, found = network.eval()(positions[:8].tensor()), again(positions[:8].tensor())
     torch.testing.assert_close(found.policy_logits_BA, expected.policy_logits_BA)
     torch.testing.assert_close(found.plies_left_B, expected.plies_left_B)
+
+
+def test_other_planes_and_readouts_are_another_network(spec):
+    shapes = (net_config("tiny"), CONFIGS["rule planes"], CONFIGS["targets"])
+    assert len({network_digest(build_network(spec, shape, 5)) for shape in shapes}) == 3
 
 
 def test_the_digest_sees_names_and_every_bit(spec):
