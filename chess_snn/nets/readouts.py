@@ -5,13 +5,14 @@ has a weight for each channel and plane. The logit of an action is read from the
 square that it leaves and, with targets, also from those of the square that it goes to. All squares
 share the weights. In other games the readout is a linear layer of the whole board.
 
-Of chess's 4672 actions some thirty are ever asked for. On the CPU, kernels read the legal ones
-alone.
+Of chess's 4672 actions some thirty are ever asked for. Kernels read the legal ones alone: on the
+CPU, and in play on a GPU.
 
 Dimensions: B batch, C channels, H and W board, S = H * W squares, F features, A actions, L columns
 for legal actions, P policy planes, X any of them.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -23,9 +24,12 @@ from torch import Tensor, nn
 
 from chess_snn.games.base import GameSpec
 from chess_snn.jit import kernel
+from chess_snn.nets.neuron import has_triton
 from chess_snn.types import Float32Array, Int64Array
 
 IntegerArray = NDArray[np.integer[Any]]
+ACTIONS_OF_A_BLOCK: Final = 16
+"""That a program on a GPU reads at a time."""
 _BEHIND: Final = float("-inf")
 _OFF_BOARD: Final = -1
 
@@ -77,8 +81,11 @@ class PolicyReadout:
             legal_actions_BL: integers, action = square * policy planes + plane.
             num_legal_B: integers.
         """
-        is_compiled = rate_BCHW.device.type == "cpu" and not self.is_dense
-        read = self._read_legal if is_compiled else self._choose_legal
+        read = self._choose_legal
+        if rate_BCHW.device.type == "cpu" and not self.is_dense:
+            read = self._read_legal
+        elif not (self.is_dense or torch.is_grad_enabled()) and has_triton():
+            read = self._read_legal_on_gpu
         return read(rate_BCHW, legal_actions_BL, num_legal_B)
 
     def _read_legal(
@@ -91,6 +98,27 @@ class PolicyReadout:
             rate_BSC.new_empty(0, channels) if self.target is None else self.target.weight,
             _target_actions(self.spec), legal_actions_BL, num_legal_B,
         )
+        return logits_BL
+
+    def _read_legal_on_gpu(
+        self, rate_BCHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
+    ) -> Tensor:
+        # Triton comes with torch for CUDA, and with no other torch.
+        from chess_snn.nets.neuron_triton import on_device_of  # noqa: PLC0415
+        from chess_snn.nets.readout_triton_kernels import read_legal  # noqa: PLC0415
+
+        (batch, channels), columns = rate_BCHW.shape[:2], legal_actions_BL.shape[1]
+        logits_BL = rate_BCHW.new_empty(batch, columns)
+        target = self.layer if self.target is None else self.target
+        with on_device_of(rate_BCHW):
+            read_legal[(batch,)](
+                squares_first(rate_BCHW).contiguous(), self.layer.weight, self.layer.bias,
+                target.weight, _target_actions(self.spec, rate_BCHW.device),
+                legal_actions_BL, num_legal_B, logits_BL,
+                CHANNELS=channels, DEPTH=1 << (channels - 1).bit_length(),
+                SQUARES=math.prod(self.spec.board_shape), PLANES=len(self.spec.policy_steps),
+                COLUMNS=columns, HAS_TARGET=self.target is not None, BLOCK=ACTIONS_OF_A_BLOCK,
+            )
         return logits_BL
 
     def _choose_legal(

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chess_snn.nets.conv_neuron import FUSED_WARPS, choose_tiling
+from chess_snn.nets.readouts import ACTIONS_OF_A_BLOCK
 
+WARPS = sorted(set(FUSED_WARPS.values()))
 ARCHITECTURES = (80, 90, 100)
 """A100, H100 and H200, B200."""
 
@@ -167,7 +169,19 @@ def norm_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
     ]
 
 
+def legal_readout(channels: int, **options: Any) -> Variant:
+    """The readout of chess's legal moves, as a network that plays launches it."""
+    return Variant(
+        "chess_snn.nets.readout_triton_kernels.read_legal",
+        {"CHANNELS": channels, "DEPTH": 1 << (channels - 1).bit_length(), "SQUARES": 64,
+         "PLANES": 73, "COLUMNS": 64, "HAS_TARGET": True, "BLOCK": ACTIONS_OF_A_BLOCK},
+        128, {"target_actions": "*i64", "legal_actions": "*i16", "num_legal": "*i32"}, "*fp32",
+        is_memory_pass=False, **options,
+    )
+
+
 VARIANTS: list[Variant] = [
+    legal_readout(64), legal_readout(96, is_slow=True), legal_readout(256, is_slow=True),
     *norm_passes(4, "*bf16"),
     *norm_passes(4, "*fp32", is_slow=True),
     *norm_passes(1, "*bf16", is_slow=True),
@@ -181,13 +195,13 @@ VARIANTS: list[Variant] = [
       for architecture in ARCHITECTURES),
     *(conv_form(1, 128, 8, shortcut=True, levels=4, is_integer=True, architecture=architecture)
       for architecture in ARCHITECTURES),
-    *(layer for warps in FUSED_WARPS.values() for is_integer in (False, True)
+    *(layer for warps in WARPS for is_integer in (False, True)
       for ticks, channels in ((2, 32), (4, 64), (4, 128), (4, 256), (8, 64), (3, 128))
       for layer in conv_layers(ticks, channels, warps, is_integer=is_integer, is_slow=True)),
     # The stem of `small` for chess with the rule planes: 48 planes and 16 empty ones.
     *(conv_form(4, 64, warps, moves=False, is_integer=is_integer, is_slow=True)
-      for warps in FUSED_WARPS.values() for is_integer in (False, True)),
-    *(layer for warps in FUSED_WARPS.values() for is_integer in (False, True)
+      for warps in WARPS for is_integer in (False, True)),
+    *(layer for warps in WARPS for is_integer in (False, True)
       for channels in (32, 64, 128, 256)
       for layer in conv_layers(1, channels, warps, is_integer=is_integer, levels=4, is_slow=True)),
 ]

@@ -1,6 +1,7 @@
 """The readout of moves from the squares that they leave and go to, against python-chess."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 import chess
 import numpy as np
@@ -80,6 +81,22 @@ def test_the_compiled_kernels_do_what_other_devices_do(readout, positions):
         found.append((logits, rates.grad, *(each.grad.clone() for each in layers.parameters())))
     assert all(gradient.abs().sum() > 0 for gradient in found[0][1:])
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+@pytest.mark.parametrize("has_target", [True, False])
+def test_the_kernel_for_gpus_reads_what_the_others_read(readout, positions, has_target):
+    """Interpreted, without a GPU."""
+    readout = replace(readout, target=readout.target if has_target else None)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    rates = torch.rand(len(positions.num_legal), CHANNELS, 8, 8)
+    lists = torch.from_numpy(positions.legal_actions), torch.from_numpy(positions.num_legal)
+    with torch.inference_mode():
+        expected = readout.of_legal(rates, *lists)
+        for layer in filter(None, (readout.layer, readout.target)):
+            layer.to(device)
+        found = readout._read_legal_on_gpu(rates.to(device), *(each.to(device) for each in lists))
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_no_square_off_the_board_says_anything(readout, spec):
