@@ -1,7 +1,8 @@
 """Networks in files: safetensors, never a pickle.
 
 A file's metadata says what it is (``format``, ``version``), which game it plays (``game``) and how
-it is built (``config``, JSON), so that a file is enough to get the network back.
+it is built (``config``, JSON), so that a file is enough to get the network back. Numbers are float32;
+a tensor whose numbers all are those of float16, as in shipped networks, is stored so.
 """
 
 import hashlib
@@ -61,12 +62,19 @@ def save_network(path: Path, network: Network) -> None:
         "game": network.spec.name,
         "config": json.dumps(asdict(network.config), sort_keys=True),
     }
-    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    tensors = {name: _smallest(tensor) for name, tensor in network.state_dict().items()}
     unfinished = path.with_name(path.name + ".partial")
     write_tensors(unfinished, tensors, metadata)
     with unfinished.open("rb") as file:
         os.fsync(file.fileno())
     unfinished.replace(path)
+
+
+def _smallest(tensor: Tensor) -> Tensor:
+    """Dense in memory; in 16 bits where they hold each number exactly."""
+    half = tensor.to(torch.float16)
+    is_exact = tensor.dtype == torch.float32 and torch.equal(half.to(torch.float32), tensor)
+    return (half if is_exact else tensor).contiguous()
 
 
 def load_network(path: Path) -> Network:
@@ -157,7 +165,8 @@ def _check_fit(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor
         raise CorruptDataError(f"{path} does not hold the tensors its config asks for: {odd[0]}, …")
     for name, tensor in stored.items():
         wanted = expected[name]
-        if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
+        types = {wanted.dtype, torch.float16 if wanted.is_floating_point() else wanted.dtype}
+        if tensor.shape != wanted.shape or tensor.dtype not in types:
             raise CorruptDataError(
                 f"{path}: {name} is {tensor.dtype}{list(tensor.shape)}, its config asks for "
                 f"{wanted.dtype}{list(wanted.shape)}"

@@ -71,6 +71,18 @@ def test_round_trip(tmp_path, spec, positions, config):
     torch.testing.assert_close(found.plies_left_B, expected.plies_left_B)
 
 
+def test_numbers_of_16_bits_are_stored_in_16_bits(tmp_path, spec):
+    network = build_network(spec, net_config("tiny"), 0)
+    save_network(tmp_path / "whole", network)
+    for tensor in network.state_dict().values():
+        tensor.copy_(tensor.to(torch.float16) if tensor.is_floating_point() else tensor)
+    save_network(tmp_path / "half", network)
+    assert (tmp_path / "half").stat().st_size < 0.6 * (tmp_path / "whole").stat().st_size
+    stored = load_network(tmp_path / "half")
+    assert network_digest(stored) == network_digest(network)
+    assert all(tensor.dtype == torch.float32 for tensor in stored.parameters())
+
+
 def test_other_planes_and_readouts_are_another_network(spec):
     shapes = (net_config("tiny"), CONFIGS["rule planes"], CONFIGS["targets"])
     assert len({network_digest(build_network(spec, shape, 5)) for shape in shapes}) == 3
