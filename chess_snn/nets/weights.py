@@ -1,8 +1,8 @@
 """Networks in files: safetensors, never a pickle.
 
 A file's metadata says what it is (``format``, ``version``), which game it plays (``game``) and how
-it is built (``config``, JSON), so that a file is enough to get the network back. Numbers are float32;
-a tensor whose numbers all are those of float16, as in shipped networks, is stored so.
+it is built (``config``, JSON), so that a file is enough to get the network back. Numbers are float32,
+and stored in 16 bits where these hold all numbers of a tensor, as in shipped networks.
 """
 
 import hashlib
