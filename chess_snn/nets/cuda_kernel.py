@@ -4,7 +4,9 @@ Both are behind NVIDIA's ``cuda.bindings``, which come with torch for CUDA, and 
 """
 
 import ctypes
+import logging
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Final
@@ -12,13 +14,21 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+_LOG = logging.getLogger(__name__)
 _COMMON_OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ptxas-options=-v")
 """No product is added before it was rounded; the log says what registers hold."""
 
 
+@cache
 def has_cuda_bindings() -> bool:
-    """Whether kernels in CUDA C++ can be compiled here."""
-    return find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
+    """Whether kernels in CUDA C++ can be compiled here; if not, the log says so once."""
+    if find_spec("cuda") is not None and find_spec("cuda.bindings") is not None:
+        return True
+    _LOG.warning(
+        "cuda.bindings are not installed: networks in int8 run one kernel a layer, slower; "
+        "install the cuda-bindings that belong to this torch"
+    )
+    return False
 
 
 def compile_cuda(

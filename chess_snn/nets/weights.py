@@ -1,8 +1,8 @@
 """Networks in files: safetensors, never a pickle.
 
 A file's metadata says what it is (``format``, ``version``), which game it plays (``game``) and how
-it is built (``config``, JSON), so that a file is enough to get the network back. Numbers are float32,
-and stored in 16 bits where these hold all numbers of a tensor, as in shipped networks.
+it is built (``config``, JSON), so that a file is enough to get the network back. Numbers are
+float32; a tensor whose numbers all fit in 16 bits, as in shipped networks, is stored in 16 bits.
 """
 
 import hashlib
