@@ -81,7 +81,7 @@ def test_an_evaluator_that_could_not_be_made_is_not_kept(trained, monkeypatch):
 
 @pytest.mark.parametrize(("device", "threads", "games", "groups"), [
     ("cpu", 1, 9, 1), ("cpu", 2, 9, 2), ("cpu", 8, 9, 2),
-    ("cuda:0", 1, 9, 2), ("cuda:0", 8, 4096, 2), ("cuda:0", 8, 5461, 3), ("cuda:0", 8, 8192, 4),
+    ("cuda:0", 1, 9, 2), ("cuda:0", 8, 2048, 4), ("cuda:0", 8, 2049, 5), ("cuda:0", 4, 8192, 4),
     ("cuda:0", 16, 65536, 8),
 ])
 def test_groups_keep_a_device_busy(trained, device, threads, games, groups):

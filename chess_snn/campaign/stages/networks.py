@@ -23,12 +23,12 @@ _KEPT_NETWORKS: Final = 3
 """The newest, and the two of a match."""
 _kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}
 """The one that was asked for last is the last."""
-_GAMES_A_GROUP: Final = 2048
-"""On a GPU, up to ``_MOST_GROUPS``. Batches are padded to this size; in smaller ones, much of the
-time is between kernels."""
+_GAMES_A_GROUP: Final = 512
+"""On a GPU, or more where that would be over ``_MOST_GROUPS``: smaller batches leave much of the
+time between kernels."""
 _LEAST_GROUPS, _MOST_GROUPS = 2, 8
-"""On a GPU. While one is in the network, the others are in their trees, which takes about three
-times as long for a network of the size `small` on a large GPU."""
+"""On a GPU. While one is in the network, the others are in their trees, which takes three times as
+long as a network of the size `small` on a large GPU, or more."""
 
 _MEASURED_POSITIONS = 512
 
@@ -65,11 +65,12 @@ def self_play_searches(
     """The searches of ``num_games`` games at once, one for each group of games.
 
     One group can be in its trees while another is in the network: two if there are several
-    threads; on a GPU two to eight, one for ``_GAMES_A_GROUP`` games.
+    threads; on a GPU two to eight, one for ``_GAMES_A_GROUP`` games, but one a thread at most.
     """
     num_groups = min(2, num_threads)
     if is_gpu(device):
-        num_groups = min(max(_LEAST_GROUPS, -(-num_games // _GAMES_A_GROUP)), _MOST_GROUPS)
+        most = max(_LEAST_GROUPS, min(num_threads, _MOST_GROUPS))
+        num_groups = min(max(_LEAST_GROUPS, -(-num_games // _GAMES_A_GROUP)), most)
     return [
         make_search(
             get_game(config.campaign.game), evaluator, config.search,
