@@ -6,7 +6,7 @@ They are fetched by their address, once, and kept as exported folders.
 import re
 import tempfile
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
@@ -207,10 +207,20 @@ def save_model(
         signature=SIGNATURE,
         input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.
-        # Without the build's label: no index has ``2.13.0+cpu``.
-        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in SERVED_WITH],
+        pip_requirements=[_requirement(name) for name in SERVED_WITH],
         mlflow_model=model,
     )
+
+
+def _requirement(package: str) -> str:
+    """``package`` at the version installed here, or at any where a clone runs uninstalled.
+
+    It has no label of a build: no index has ``2.13.0+cpu``.
+    """
+    try:
+        return f"{package}=={version(package).partition('+')[0]}"
+    except PackageNotFoundError:
+        return package
 
 
 def fetch_model(address: str) -> Path:

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ from tasks.tracking import (  # noqa: E402
     MODEL_NAME,
     TrackingError,
     local_tracking_uri,
+    registry,
     tracking_uri,
 )
 from tasks.tracking.campaign_run import (  # noqa: E402
@@ -481,6 +483,19 @@ def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri,
     assert (stored / "artifacts/weights.safetensors").read_bytes() == weights.read_bytes()
     assert stored.is_relative_to(tmp_path / "home" / "services" / "mlartifacts")
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_a_clone_that_is_not_installed_registers_models_bug(uri, weights, monkeypatch):
+    def version_of(package):
+        if package == "chess-snn":
+            raise PackageNotFoundError(package)
+        return "1.2+cpu"
+
+    monkeypatch.setattr(registry, "version", version_of)
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
+    source = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
+    stored = Path(urllib.request.url2pathname(source.removeprefix("file://")))
+    assert {"chess-snn", "torch==1.2"} <= set((stored / "requirements.txt").read_text().split())
 
 
 @pytest.mark.parametrize("damage", ["a folder", "noise"])
