@@ -5,7 +5,7 @@ Both are behind NVIDIA's ``cuda.bindings``, which come with torch for CUDA, and 
 
 import ctypes
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -32,12 +32,12 @@ def has_cuda_bindings() -> bool:
 
 
 def compile_cuda(
-    file: str, constants: Mapping[str, object], architecture: int
+    sources: Sequence[str], constants: Mapping[str, object], architecture: int
 ) -> tuple[bytes, str]:
     """Machine code and the compiler's log.
 
     Args:
-        file: of this folder.
+        sources: files of this folder, one after the other; the last one gives the name.
         constants: what the source takes as defined.
         architecture: of the GPU: 90 for compute capability 9.0.
 
@@ -46,7 +46,8 @@ def compile_cuda(
     """
     from cuda.bindings import nvrtc  # noqa: PLC0415 - comes with torch for CUDA alone
 
-    source = (files("chess_snn.nets") / file).read_bytes()
+    file = sources[-1]
+    source = b"".join((files("chess_snn.nets") / each).read_bytes() for each in sources)
     options = [f"--gpu-architecture=sm_{architecture}", *_COMMON_OPTIONS]
     options += [f"-D{name}={value}" for name, value in constants.items()]
     program = _checked(nvrtc.nvrtcCreateProgram(source, file.encode(), 0, [], []))

@@ -24,7 +24,7 @@ from chess_snn.nets.conv_neuron import shared_memory
 from chess_snn.nets.cuda_kernel import CudaKernel, compile_cuda, has_cuda_bindings
 from chess_snn.nets.folded_convs import round_weights
 
-SOURCE: Final = "trunk.cu"
+SOURCES: Final = ("instructions.cuh", "trunk.cu")
 KERNEL: Final = "fire_trunk"
 _BOARD: Final = (8, 8)
 _TICKS: Final = (1, 2, 4)
@@ -187,7 +187,7 @@ def _load(config: NetConfig, device: torch.device) -> tuple[Shape, CudaKernel]:
     shape = shape_of(config, shared_memory(device))
     assert shape is not None
     major, minor = torch.cuda.get_device_capability(device)
-    code, _ = compile_cuda(SOURCE, shape.constants, 10 * major + minor)
+    code, _ = compile_cuda(SOURCES, shape.constants, 10 * major + minor)
     return shape, CudaKernel(code, KERNEL, shape.shared_bytes)
 
 

@@ -1,4 +1,4 @@
-// As much of CUDA as trunk.cu uses, on one processor: for tests of what it computes.
+// As much of CUDA as trunk.cu uses, on one processor, in place of instructions.cuh.
 //
 // Threads of a block are fibers that take turns at barriers. What a warp does together, it does when
 // its last thread comes. A copy is made when its thread waits for it, and not before.
@@ -12,7 +12,6 @@
 #include <functional>
 #include <vector>
 
-#define ON_HOST
 #define __global__
 #define __device__ inline
 #define __launch_bounds__(...)

@@ -19,7 +19,7 @@ from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.inference_neurons import ReferenceNeurons
 from chess_snn.nets.layer_choice import differing_share
 from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.trunk import SOURCE, FusedTrunk, shape_of
+from chess_snn.nets.trunk import SOURCES, FusedTrunk, shape_of
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -155,7 +155,7 @@ def test_machine_code_keeps_its_numbers_in_registers(architecture, case):
     shape = shape_of(CASES[case][0], ARCHITECTURES[architecture])
     if shape is None:
         pytest.skip(f"sm_{architecture} has too little memory for it")
-    code, log = compile_cuda(SOURCE, shape.constants, architecture)
+    code, log = compile_cuda(SOURCES, shape.constants, architecture)
     assert code.startswith(b"\x7fELF")
     assert "0 bytes spill stores, 0 bytes spill loads" in log
     assert "warning" not in log
@@ -166,7 +166,7 @@ def test_a_kernel_that_does_not_compile_says_why():
         pytest.skip("cuda.bindings are not installed: the kernel is not compiled for GPUs")
     constants = shape_of(net_config("small"), HOPPER).constants | {"STAGES": "many"}
     with pytest.raises(RuntimeError, match="many"):
-        compile_cuda(SOURCE, constants, 90)
+        compile_cuda(SOURCES, constants, 90)
 
 
 @pytest.mark.usefixtures("true_bfloat16")
@@ -196,9 +196,8 @@ def test_a_trunk_that_fires_otherwise_is_noticed(spec, wrong):
 ], ids=str)
 def test_on_a_gpu_it_fires_what_single_layers_fire(spec, positions, changes):
     network = build_network(spec, net_config(**changes), 0)
-    planes = expand_planes(
-        torch.from_numpy(positions.planes.view("int64")).cuda(), spec.board_shape, torch.uint8
-    )
+    seen = positions.planes[:, : spec.num_planes].view("int64")
+    planes = expand_planes(torch.from_numpy(seen).cuda(), spec.board_shape, torch.uint8)
     one, other = (
         freeze(network, "int8", device="cuda", layers=layers)(planes)
         for layers in ("fused-4", "trunk")
