@@ -42,7 +42,6 @@ constexpr unsigned SHORTCUT = OTHER_SPIKES + BOARDS * BOARD_BYTES;
 constexpr unsigned SHORTCUT_BYTES = TILES * PAIRS * THREADS * CHUNK;
 constexpr unsigned ZEROS = SHORTCUT + SHORTCUT_BYTES;
 constexpr unsigned WEIGHTS = ZEROS + CHUNKS_OF_BANKS * CHUNK;
-constexpr unsigned SHARED_BYTES = WEIGHTS + STAGES * STAGE_BYTES;
 
 template <typename T> __device__ T& at(unsigned place) {
     return *reinterpret_cast<T*>(shared + place);

@@ -10,4 +10,4 @@ extern "C" void fire_trunk_on_host(
     launch(blocks, THREADS, [=] { fire_trunk(current, weight, scale, bias, fired, rate, num_boards); });
 }
 
-extern "C" unsigned shared_bytes_on_host() { return SHARED_BYTES; }
+extern "C" unsigned shared_bytes_on_host() { return WEIGHTS + STAGES * STAGE_BYTES; }
