@@ -19,6 +19,7 @@ import torch.distributed
 from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
 from chess_snn.doctor.findings import Finding, broken, note, ok
+from chess_snn.nets.cuda_kernel import has_cuda_bindings
 from chess_snn.nets.gpu_faults import explain, gpu_fault
 from chess_snn.nets.neuron import has_triton
 
@@ -158,6 +159,11 @@ def check_gpu(index: int, hidden: str) -> Finding:
         return note(
             subject, f"{fact}; without Triton its neurons are several times slower",
             "install the triton that this torch requires",
+        )
+    if not has_cuda_bindings():
+        return note(
+            subject, f"{fact}; without cuda.bindings it is slower in int8",
+            "install the cuda-bindings that this torch requires",
         )
     return judge_gpu(subject, facts.name, fact, free / total)
 

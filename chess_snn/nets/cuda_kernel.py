@@ -47,7 +47,10 @@ def compile_cuda(
     from cuda.bindings import nvrtc  # noqa: PLC0415 - comes with torch for CUDA alone
 
     file = sources[-1]
-    source = b"".join((files("chess_snn.nets") / each).read_bytes() for each in sources)
+    source = b"".join(
+        f'#line 1 "{each}"\n'.encode() + (files("chess_snn.nets") / each).read_bytes()
+        for each in sources
+    )
     options = [f"--gpu-architecture=sm_{architecture}", *_COMMON_OPTIONS]
     options += [f"-D{name}={value}" for name, value in constants.items()]
     program = _checked(nvrtc.nvrtcCreateProgram(source, file.encode(), 0, [], []))

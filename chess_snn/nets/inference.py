@@ -241,8 +241,8 @@ def possible_layers(
         kinds.append("separate")
     if precision != "fp32" and can_fuse(config, device):
         kinds += ["fused-4", "fused-8"]
-    if precision == "int8" and can_fuse(config, device) and can_fuse_trunk(spec, config, device):
-        kinds.append("trunk")
+        if precision == "int8" and can_fuse_trunk(spec, config, device):
+            kinds.append("trunk")
     if precision == "int8" and not config.is_spiking:
         raise ConfigError(
             'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '

@@ -37,7 +37,7 @@ def make_evaluator(
         ConfigError: a setting out of range, a device that is not here, or early exit of a network
             that has one tick or is on a GPU.
     """
-    # That int8 is the fastest has been measured on CPUs alone.
+    # A GPU's kernels for int8 are compiled first, which a game against a person need not wait for.
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
     frozen = freeze_fastest(network, precision, found)
     early = EarlyExitNetwork(frozen, exit_margin) if exit_margin else None

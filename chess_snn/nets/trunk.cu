@@ -13,8 +13,8 @@
 // that of neuron.py, or with LEVELS that of integer_neuron.py. The spikes are those of
 // conv_neuron_triton_kernels.py, exactly.
 //
-// TICKS (1, 2 or 4), CHANNELS, BLOCKS, LEVELS, DECAY, THRESHOLD, WARPS (4 or 8), TAPS_OF_STAGE (1, 3
-// or 9) and STAGES are defined when it is compiled, by trunk.py, which launches it. Of 4 warps two
+// TICKS (1, 2 or 4), CHANNELS, BLOCKS, LEVELS, DECAY, THRESHOLD, WARPS (4 or 8), TAPS_OF_STAGE (1 or
+// 3) and STAGES are defined when it is compiled, by trunk.py, which launches it. Of 4 warps two
 // blocks share a multiprocessor: one multiplies while the neurons of the other fire.
 
 constexpr unsigned SIDE = 8, SQUARES = SIDE * SIDE, TAPS = 9;

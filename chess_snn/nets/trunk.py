@@ -40,8 +40,6 @@ _FEWEST_STAGES, _MOST_STAGES = 2, 4
 _ZERO_BYTES: Final = 128
 _RESERVED_MEMORY: Final = 1024
 """Of each block, for the system."""
-_AMPERE: Final = (8, 0)
-"""Older GPUs have no products of this shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +108,10 @@ def shape_of(config: NetConfig, shared_memory: int) -> Shape | None:
 
 
 def can_fuse_trunk(spec: GameSpec, config: NetConfig, device: torch.device) -> bool:
-    """Whether the kernel can be that of a network on ``device``."""
+    """Whether the kernel can be that of a network whose layers can be fused on ``device``."""
     return (
-        device.type == "cuda" and spec.board_shape == _BOARD and has_cuda_bindings()
-        and torch.cuda.get_device_capability(device) >= _AMPERE
-        and shape_of(config, shared_memory(device)) is not None
+        spec.board_shape == _BOARD and shape_of(config, shared_memory(device)) is not None
+        and has_cuda_bindings()
     )
 
 
@@ -147,7 +144,7 @@ class FusedTrunk(nn.Module):
         """Spikes uint8[T, B, C, H, W], and rates float32[B, C, H, W]; memory is channels-last.
 
         Args:
-            current_BCHW: bfloat16, channels-last: of the stem, the same in all ticks.
+            current_BCHW: bfloat16, channels-last, B >= 1: of the stem, the same in all ticks.
 
         Raises:
             RuntimeError: the driver refuses the kernel.

@@ -2,7 +2,7 @@
 
 A file's metadata says what it is (``format``, ``version``), which game it plays (``game``) and how
 it is built (``config``, JSON), so that a file is enough to get the network back. Numbers are
-float32; a tensor whose numbers all fit in 16 bits, as in shipped networks, is stored in 16 bits.
+float32; a network whose numbers all fit in 16 bits, as of `shipped/chess`, is stored in 16 bits.
 """
 
 import hashlib
@@ -25,6 +25,8 @@ from chess_snn.nets.network import Network
 
 FORMAT: Final = "chess-snn network"
 VERSION: Final = "2"
+HALF_VERSION: Final = "3"
+"""Where all numbers are stored in 16 bits."""
 _LENGTH_BYTES: Final = 8
 """Of a safetensors file, which say how long its header is."""
 _ALIGNMENT: Final = 8
@@ -56,25 +58,25 @@ def write_tensors(
 
 def save_network(path: Path, network: Network) -> None:
     """Write ``network`` to ``path``; a file that was there is replaced at once or not at all."""
+    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    halves = {name: _halved(tensor) for name, tensor in tensors.items()}
+    is_half = all(torch.equal(halves[name].to(tensor.dtype), tensor)
+                  for name, tensor in tensors.items())
     metadata = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": HALF_VERSION if is_half else VERSION,
         "game": network.spec.name,
         "config": json.dumps(asdict(network.config), sort_keys=True),
     }
-    tensors = {name: _smallest(tensor) for name, tensor in network.state_dict().items()}
     unfinished = path.with_name(path.name + ".partial")
-    write_tensors(unfinished, tensors, metadata)
+    write_tensors(unfinished, halves if is_half else tensors, metadata)
     with unfinished.open("rb") as file:
         os.fsync(file.fileno())
     unfinished.replace(path)
 
 
-def _smallest(tensor: Tensor) -> Tensor:
-    """Dense in memory; in 16 bits where they hold each number exactly."""
-    half = tensor.to(torch.float16)
-    is_exact = tensor.dtype == torch.float32 and torch.equal(half.to(torch.float32), tensor)
-    return (half if is_exact else tensor).contiguous()
+def _halved(tensor: Tensor) -> Tensor:
+    return tensor.to(torch.float16) if tensor.is_floating_point() else tensor
 
 
 def load_network(path: Path) -> Network:
@@ -90,10 +92,10 @@ def load_network(path: Path) -> Network:
         raise CorruptDataError(
             f"{path} is not a {FORMAT} file; only files of save_network are loaded"
         )
-    if metadata.get("version") != VERSION:
+    if metadata.get("version") not in (VERSION, HALF_VERSION):
         raise UnknownVersionError(
             f"{path} has version {metadata.get('version')!r} of the {FORMAT} format, this program "
-            f"reads version {VERSION!r}; load it with the program that wrote it"
+            f"reads versions {VERSION} and {HALF_VERSION}; load it with the program that wrote it"
         )
     try:
         spec = get_game(metadata["game"]).spec
@@ -102,6 +104,8 @@ def load_network(path: Path) -> Network:
         raise CorruptDataError(f"{path} does not describe its network: {error}") from error
     with torch.device("meta"):  # where a network of any size takes no memory
         expected = Network(spec, config).state_dict()
+    if metadata["version"] == HALF_VERSION:
+        expected = {name: _halved(tensor) for name, tensor in expected.items()}
     _check_fit(path, tensors, expected)
     network = Network(spec, config)
     network.load_state_dict(tensors)
@@ -165,8 +169,7 @@ def _check_fit(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor
         raise CorruptDataError(f"{path} does not hold the tensors its config asks for: {odd[0]}, …")
     for name, tensor in stored.items():
         wanted = expected[name]
-        types = {wanted.dtype, torch.float16 if wanted.is_floating_point() else wanted.dtype}
-        if tensor.shape != wanted.shape or tensor.dtype not in types:
+        if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
             raise CorruptDataError(
                 f"{path}: {name} is {tensor.dtype}{list(tensor.shape)}, its config asks for "
                 f"{wanted.dtype}{list(wanted.shape)}"

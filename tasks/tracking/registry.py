@@ -3,6 +3,7 @@
 They are fetched by their address, once, and kept as exported folders.
 """
 
+import logging
 import re
 import tempfile
 from dataclasses import asdict, dataclass
@@ -47,6 +48,7 @@ from tasks.tracking.store import open_store, store_files, tracking_errors
 MOST_DESCRIPTION = 5000
 """Characters that MLflow keeps."""
 
+_LOG = logging.getLogger(__name__)
 SERVED_MODEL = Path(__file__).with_name("served_model.py")
 
 SERVED_WITH = ("chess-snn", "mlflow", "torch")
@@ -213,13 +215,15 @@ def save_model(
 
 
 def _requirement(package: str) -> str:
-    """``package`` at the version installed here, or at any where a clone runs uninstalled.
+    """``package`` at the version that runs here, without a build's label: no index has these.
 
-    It has no label of a build: no index has ``2.13.0+cpu``.
+    Another version may be missing where mlflow-skinny stands for mlflow, or this is a clone that is
+    not installed; then any version is asked for, and the log says so.
     """
     try:
         return f"{package}=={version(package).partition('+')[0]}"
     except PackageNotFoundError:
+        _LOG.warning("%s is not installed: models are registered for any version of it", package)
         return package
 
 

@@ -81,6 +81,7 @@ def test_numbers_of_16_bits_are_stored_in_16_bits(tmp_path, spec):
     stored = load_network(tmp_path / "half")
     assert network_digest(stored) == network_digest(network)
     assert all(tensor.dtype == torch.float32 for tensor in stored.parameters())
+    assert [metadata_of(tmp_path / name)["version"] for name in ("whole", "half")] == ["2", "3"]
 
 
 def test_other_planes_and_readouts_are_another_network(spec):

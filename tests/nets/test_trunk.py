@@ -195,8 +195,9 @@ def test_a_trunk_that_fires_otherwise_is_noticed(spec, wrong):
     {"size": "base", "ticks": 1, "activation": "ilif", "levels": 8, "channels": 96},
 ], ids=str)
 def test_on_a_gpu_it_fires_what_single_layers_fire(spec, positions, changes):
+    """In more boards than a GPU has at a time."""
     network = build_network(spec, net_config(**changes), 0)
-    seen = positions.planes[:, : spec.num_planes].view("int64")
+    seen = positions.planes[:, : spec.num_planes].repeat(27, axis=0)[:2501].view("int64")
     planes = expand_planes(torch.from_numpy(seen).cuda(), spec.board_shape, torch.uint8)
     one, other = (
         freeze(network, "int8", device="cuda", layers=layers)(planes)

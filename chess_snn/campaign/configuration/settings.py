@@ -90,7 +90,7 @@ class NetworkSettings:
     with 8 it prefers some strongly."""
     precision: Precision = "bf16"
     """Precision of the network in play: `bf16`, `fp32`, or `int8`, which has weights of 8 bits and
-    exact sums of spikes. It is the fastest on CPUs; on GPUs it needs Triton and at most 8 ticks."""
+    exact sums of spikes. It is the fastest; on GPUs it needs Triton and at most 8 ticks."""
 
     def __post_init__(self) -> None:
         if self.precision == "int8" and self.activation == "relu":

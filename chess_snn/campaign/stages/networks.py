@@ -24,8 +24,8 @@ _KEPT_NETWORKS: Final = 3
 _kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}
 """The one that was asked for last is the last."""
 _GAMES_A_GROUP: Final = 512
-"""On a GPU, or more where that would be over ``_MOST_GROUPS``: smaller batches leave much of the
-time between kernels."""
+"""On a GPU, unless there are more games than ``_MOST_GROUPS`` groups of so many. Not measured: in
+smaller batches much of the time is between kernels, and fewer groups use fewer cores."""
 _LEAST_GROUPS, _MOST_GROUPS = 2, 8
 """On a GPU. While one is in the network, the others are in their trees, which takes three times as
 long as a network of the size `small` on a large GPU, or more."""
@@ -65,7 +65,7 @@ def self_play_searches(
     """The searches of ``num_games`` games at once, one for each group of games.
 
     One group can be in its trees while another is in the network: two if there are several
-    threads; on a GPU two to eight, one for ``_GAMES_A_GROUP`` games, but one a thread at most.
+    threads; on a GPU at least two, one for ``_GAMES_A_GROUP`` games, at most eight or one a thread.
     """
     num_groups = min(2, num_threads)
     if is_gpu(device):
