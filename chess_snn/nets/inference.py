@@ -111,9 +111,9 @@ class InferenceNetwork(nn.Module):
         self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
         self.trunk: FusedTrunk | None = None
         if layers == "trunk":
-            halves = [layer for block in blocks for layer in (block.conv1, block.conv2)]
-            convs = [fuse_conv_bn_eval(layer.conv, layer.norm) for layer in (*halves, policy.conv)]
-            self.trunk = FusedTrunk(convs, self.config)
+            halves = [layer for block in self.blocks for layer in block]
+            fused = cast("list[FusedConv]", [*halves, self.policy_layer])
+            self.trunk = FusedTrunk(fused, self.config)
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
@@ -186,10 +186,11 @@ class InferenceNetwork(nn.Module):
     def _fire(self, planes_BPHW: Tensor) -> tuple[Tensor, Tensor]:
         """Spikes [T, B, C, H, W] of the last block, and rates [B, C, H, W] of the policy head."""
         planes = self.input_of(planes_BPHW)
-        u_TBCHW, fired_TBCHW = self.stem.fire_static(planes, self.config.ticks)
-        if self.trunk is not None:
-            both: tuple[Tensor, Tensor] = self.trunk(u_TBCHW[0])
+        if self.trunk is not None:  # it fires the stem's neurons itself
+            current_TBCHW, _ = self.stem.fire_static(planes, 1)
+            both: tuple[Tensor, Tensor] = self.trunk(current_TBCHW[0])
             return both
+        u_TBCHW, fired_TBCHW = self.stem.fire_static(planes, self.config.ticks)
         for layer1, layer2 in self.blocks:
             u_TBCHW, fired_TBCHW = layer2.add_and_fire(u_TBCHW, layer1.fire(fired_TBCHW))
         return fired_TBCHW, self.policy_layer.mean_rate(fired_TBCHW)

@@ -104,6 +104,8 @@ class PolicyReadout:
         self, rate_BCHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
     ) -> Tensor:
         # Triton comes with torch for CUDA, and with no other torch.
+        from triton import next_power_of_2  # noqa: PLC0415
+
         from chess_snn.nets.neuron_triton import on_device_of  # noqa: PLC0415
         from chess_snn.nets.readout_triton_kernels import read_legal  # noqa: PLC0415
 
@@ -115,7 +117,7 @@ class PolicyReadout:
                 squares_first(rate_BCHW).contiguous(), self.layer.weight, self.layer.bias,
                 target.weight, _target_actions(self.spec, rate_BCHW.device),
                 legal_actions_BL, num_legal_B, logits_BL,
-                CHANNELS=channels, DEPTH=1 << (channels - 1).bit_length(),
+                CHANNELS=channels, DEPTH=next_power_of_2(channels),
                 SQUARES=math.prod(self.spec.board_shape), PLANES=len(self.spec.policy_steps),
                 COLUMNS=columns, HAS_TARGET=self.target is not None, BLOCK=ACTIONS_OF_A_BLOCK,
             )

@@ -20,16 +20,15 @@ from torch import Tensor, nn
 
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.conv_neuron import shared_memory
+from chess_snn.nets.conv_neuron import FusedConv, shared_memory
 from chess_snn.nets.cuda_kernel import CudaKernel, compile_cuda, has_cuda_bindings
-from chess_snn.nets.folded_convs import round_weights
 
 SOURCES: Final = ("instructions.cuh", "trunk.cu")
 KERNEL: Final = "fire_trunk"
 _BOARD: Final = (8, 8)
 _TICKS: Final = (1, 2, 4)
 _CHANNELS: Final = (32, 64, 96, 128)
-_LANES, _TILES, _TAPS = 32, 4, 9
+_LANES, _TILES = 32, 4
 _ALL_WARPS: Final = 8
 """Of a multiprocessor: of one block, or of two that share it."""
 _MOST_CHANNELS_OF_A_WARP: Final = 64
@@ -125,20 +124,18 @@ class FusedTrunk(nn.Module):
     bias: Tensor
     """float32[L, C]."""
 
-    def __init__(self, convs: Sequence[nn.Conv2d], config: NetConfig) -> None:
-        """Take over the weights of ``convs``, float32 with a bias, rounded.
+    def __init__(self, layers: Sequence[FusedConv], config: NetConfig) -> None:
+        """Take over the weights of ``layers``, of integers.
 
         Args:
-            convs: two of each block, and the policy head's.
+            layers: two of each block, and the policy head's.
             config: of the network.
         """
         super().__init__()
         self._config = config
-        rounded = [round_weights(conv.weight.detach()) for conv in convs]
-        biases = [conv.bias.detach() for conv in convs if conv.bias is not None]
-        self.register_buffer("weight", torch.stack([_fragments(each) for each, _ in rounded]))
-        self.register_buffer("scale", torch.stack([scale_C for _, scale_C in rounded]))
-        self.register_buffer("bias", torch.stack(biases))
+        self.register_buffer("weight", torch.stack([_fragments(each.weight) for each in layers]))
+        self.register_buffer("scale", torch.stack([each.scale for each in layers]))
+        self.register_buffer("bias", torch.stack([each.bias for each in layers]))
 
     def forward(self, current_BCHW: Tensor) -> tuple[Tensor, Tensor]:
         """Spikes uint8[T, B, C, H, W], and rates float32[B, C, H, W]; memory is channels-last.
@@ -165,17 +162,17 @@ class FusedTrunk(nn.Module):
 
 
 def _fragments(weight: Tensor) -> Tensor:
-    """int8 [outputs, inputs, 3, 3] as the lanes of a warp multiply them.
+    """int8 [outputs, taps, inputs] as the lanes of a warp multiply them.
 
     Of 16 outputs and 32 inputs a lane has 16 bytes: for both groups of 8 outputs the inputs
     4 t to 4 t + 3 and those 16 later, of output g, where 4 g + t is the lane.
     """
-    outputs, inputs = weight.shape[:2]
-    parts = weight.view(outputs // 16, 2, 8, inputs // 32, 2, 4, 4, _TAPS)
+    outputs, taps, inputs = weight.shape
+    parts = weight.view(outputs // 16, 2, 8, taps, inputs // 32, 2, 4, 4)
     # [taps, steps, groups of 16, g, t, group of 8, later, byte]
-    return parts.permute(7, 3, 0, 2, 5, 1, 4, 6).reshape(
-        _TAPS, inputs // 32, outputs // 16, 32, 16
-    ).contiguous()
+    return parts.permute(3, 4, 0, 2, 6, 1, 5, 7).reshape(
+        taps, inputs // 32, outputs // 16, _LANES, 16
+    )
 
 
 @cache

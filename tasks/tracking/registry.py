@@ -217,8 +217,8 @@ def save_model(
 def _requirement(package: str) -> str:
     """``package`` at the version that runs here, without a build's label: no index has these.
 
-    Another version may be missing where mlflow-skinny stands for mlflow, or this is a clone that is
-    not installed; then any version is asked for, and the log says so.
+    A package that is not installed under its name, as where a clone runs from its folder, is asked
+    for in any version, and the log says so.
     """
     try:
         return f"{package}=={version(package).partition('+')[0]}"

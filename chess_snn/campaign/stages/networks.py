@@ -69,8 +69,8 @@ def self_play_searches(
     """
     num_groups = min(2, num_threads)
     if is_gpu(device):
-        most = max(_LEAST_GROUPS, min(num_threads, _MOST_GROUPS))
-        num_groups = min(max(_LEAST_GROUPS, -(-num_games // _GAMES_A_GROUP)), most)
+        most = min(num_threads, _MOST_GROUPS)
+        num_groups = max(_LEAST_GROUPS, min(-(-num_games // _GAMES_A_GROUP), most))
     return [
         make_search(
             get_game(config.campaign.game), evaluator, config.search,
