@@ -13,7 +13,7 @@ At a chance node both take the event whose visits lag most behind its probabilit
 probability / (visits + 1), as Stochastic MuZero does (Antonoglou et al. 2022, §4): visits meet the
 probabilities as closely as whole numbers can, and nothing is drawn.
 
-Dimensions: G games, K history length.
+Dimensions: G games, L descents, K history length.
 """
 
 from typing import Final, NamedTuple
@@ -59,37 +59,44 @@ class CompletedValues(NamedTuple):
 
 @lean_kernel
 def descend(
-    trees: Trees, rule: Rule, root_edges: Int32Array,
+    trees: Trees, rule: Rule, rows: Int32Array, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
-    states: UInt64Array, history: UInt64Array, plies: Int32Array, termination: UInt8Array,
-    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
+    states: UInt64Array, history: UInt64Array, history_rows: Int32Array, plies: Int32Array,
+    termination: UInt8Array, actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
 ) -> None:
-    """Walk down the first G trees and set the leaves' parents up for a step of the game.
+    """Walk down L trees and set the leaves' parents up for a step of the game.
 
     Args:
         trees: gains a node, not yet filled, where a descent met an edge without a child.
         rule: for edges below the root.
-        root_edges: int32[G], the edge to take at the root, or ``RULE_CHOOSES``.
+        rows: int32[L], the tree of each descent. None meets the new leaf of an earlier one.
+        root_edges: int32[L], the edge to take at the root, or ``RULE_CHOOSES``.
         root_history: uint64[G, K] of the root positions.
         root_plies: int32[G], likewise.
         history_word: see :class:`chess_snn.games.base.GameSpec`.
-        states: uint64[G, W], filled with the position before the new leaf; with the next three a
-            scratch batch for :meth:`chess_snn.games.base.Game.step`.
-        history: uint64[G, K]: that of the roots, but for the plies behind them up to ``plies``,
-            where the last descent was; see :meth:`chess_snn.search.wave.Wave.begin`.
-        plies: int32[G].
-        termination: uint8[G], set to ongoing.
-        actions: int16[G], the action to the new leaf; -1 where the leaf is not new.
-        leaves: int32[G], the leaf.
-        is_new: uint8[G].
+        states: uint64[L, W], filled with the position before the new leaf; with ``history``,
+            ``plies`` and ``termination`` a scratch batch for
+            :meth:`chess_snn.games.base.Game.step`.
+        history: uint64[L, K]: that of a root, but for the plies behind it up to ``plies``, where
+            the last descent was.
+        history_rows: int32[L]: which root's; -1 of none yet.
+        plies: int32[L].
+        termination: uint8[L], set to ongoing.
+        actions: int16[L], the action to the new leaf; -1 where the leaf is not new.
+        leaves: int32[L], the leaf.
+        is_new: uint8[L].
     """
     length = root_history.shape[1]
-    for g in range(len(root_edges)):
+    for k in range(len(root_edges)):
+        g = rows[k]
         node, ply = 0, root_plies[g]
-        if length > 0:
-            for later in range(ply + 1, plies[g] + 1):
-                history[g, later % length] = root_history[g, later % length]
-        edge = root_edges[g]
+        if history_rows[k] != g:
+            copy_row(root_history[g], history[k])
+            history_rows[k] = g
+        elif length > 0:
+            for later in range(ply + 1, plies[k] + 1):
+                history[k, later % length] = root_history[g, later % length]
+        edge = root_edges[k]
         if edge == RULE_CHOOSES:
             edge = _choose_edge(trees, rule, g, node)
         while True:
@@ -100,15 +107,15 @@ def descend(
                 ply += 1
             node = child
             if length > 0:
-                history[g, ply % length] = trees.state[g, node, history_word]
+                history[k, ply % length] = trees.state[g, node, history_word]
             if trees.num_edges[g, node] == 0:
                 break
             edge = _choose_edge(trees, rule, g, node)
-        is_new[g] = child == NO_NODE
-        leaves[g] = node
-        actions[g] = -1
-        plies[g] = ply
-        if is_new[g]:
+        is_new[k] = child == NO_NODE
+        leaves[k] = node
+        actions[k] = -1
+        plies[k] = ply
+        if is_new[k]:
             leaf = trees.nodes_used[g]
             trees.nodes_used[g] = leaf + 1
             trees.child[g, edge] = leaf
@@ -116,10 +123,10 @@ def descend(
             trees.parent_edge[g, leaf] = edge
             trees.visits[g, leaf] = 0
             trees.value_sum[g, leaf] = 0.0
-            leaves[g] = leaf
-            actions[g] = trees.action[g, edge]
-            copy_row(trees.state[g, node], states[g])
-            termination[g] = 0
+            leaves[k] = leaf
+            actions[k] = trees.action[g, edge]
+            copy_row(trees.state[g, node], states[k])
+            termination[k] = 0
 
 
 @lean_kernel

@@ -114,7 +114,7 @@ class GrowingTree:
         if actions is not None:
             root.legal_actions[0, : len(actions)] = actions
             root.num_legal[0] = len(actions)
-        self._wave.begin(root, self.most_leaves)
+        self._wave.begin()
         answer = self._wave.ask(root.state, root.legal_actions, root.num_legal)
         plant(
             self._trees, np.zeros(1, np.int64), root.state, root.legal_actions, root.num_legal,
@@ -141,7 +141,7 @@ class GrowingTree:
             return False
         reroot(self._trees, 0, child, 0, *self._scratch)
         self._game.step(root, np.array([action], np.int16))
-        self._wave.begin(root, self.most_leaves)
+        self._wave.begin()
         self._stand_at(root, self._wave.ask(root.state, root.legal_actions, root.num_legal))
         return True
 
@@ -163,15 +163,15 @@ class GrowingTree:
         else:
             root_edges = self._rounds.next_edges(self._trees, num_leaves)
         count = gather(
-            self._trees, self._rule, root_edges, root.history, root.ply, spec.history_word,
-            leaf.state, leaf.history, leaf.ply, leaf.termination,
-            wave.actions, wave.leaves, wave.is_new,
+            self._trees, self._rule, wave.rows, root_edges, root.history, root.ply,
+            spec.history_word, leaf.state, leaf.history, wave.history_rows, leaf.ply,
+            leaf.termination, wave.actions, wave.leaves, wave.is_new,
         )
         wins, answer = wave.evaluate(count)
         settle(
-            self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
-            wave.events, leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
-            self._discount, spec.value_sign,
+            self._trees, wave.rows, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions,
+            leaf.num_legal, wave.events, leaf.reward, wins, wave.answers, answer.legal_logits,
+            answer.value_stm, self._discount, spec.value_sign,
         )
         return count
 

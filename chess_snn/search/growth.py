@@ -4,7 +4,8 @@ New nodes get priors, and values go back to the root. When a game goes on, the s
 that was played becomes the tree. These kernels know trees, and rows of a
 :class:`chess_snn.games.base.GameBatch`; they know no game.
 
-Dimensions: G games, N nodes, B rows that the network answered, L columns of its logits.
+Dimensions: G games, N nodes, L descents of a wave, B rows that the network answered, C columns of
+its logits.
 """
 
 from typing import Final
@@ -46,7 +47,7 @@ def plant(
         states: uint64[G, W], with the two that follow: the positions.
         legal_actions: int16[G, M].
         num_legal: int32[G].
-        logits: float32[B, L].
+        logits: float32[B, C].
         values_stm: float32[B].
     """
     for b in range(len(rows)):
@@ -89,7 +90,7 @@ def narrow(wins: Int16Array, legal_actions: Int16Array, num_legal: Int32Array) -
 
 @lean_kernel
 def grow(
-    trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
+    trees: Trees, rows: Int32Array, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
     legal_actions: Int16Array, num_legal: Int32Array, events: Float32Array, rewards: Float32Array,
     wins: Int16Array, answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
     discount: float, sign: float,
@@ -97,40 +98,41 @@ def grow(
     """Complete the new leaves of a wave and back up the value of every leaf.
 
     Args:
-        trees: the first G change.
-        leaves: int32[G], the node each descent ended at.
-        is_new: uint8[G], 1 where it was added by this descent.
-        states: uint64[G, W], with the three that follow: the positions of new leaves.
-        legal_actions: int16[G, M].
-        num_legal: int32[G].
-        events: float32[G, M], probabilities of the listed actions where they are chance events,
-            else 0; float32[G, 0] in a game without chance events.
-        rewards: float32[G], for the player who moved there.
-        wins: int16[G], the one action of a list that was narrowed to it, else ``NO_ACTION``.
-        answers: int32[G], which row of the network's answer belongs to the leaf, if any does.
-        logits: float32[B, L].
+        trees: those of ``rows`` change.
+        rows: int32[L], the tree of each descent.
+        leaves: int32[L], the node each descent ended at.
+        is_new: uint8[L], 1 where it was added by this descent.
+        states: uint64[L, W], with the three that follow: the positions of new leaves.
+        legal_actions: int16[L, M].
+        num_legal: int32[L].
+        events: float32[L, M], probabilities of the listed actions where they are chance events,
+            else 0; float32[L, 0] in a game without chance events.
+        rewards: float32[L], for the player who moved there.
+        wins: int16[L], the one action of a list that was narrowed to it, else ``NO_ACTION``.
+        answers: int32[L], which row of the network's answer belongs to the leaf, if any does.
+        logits: float32[B, C].
         values_stm: float32[B].
         discount: of a value one ply later; a chance event takes no time.
         sign: from a value after a ply to the view of who made it, +1 or -1.
     """
-    for g in range(len(wins)):
-        leaf = leaves[g]
-        if is_new[g]:
-            copy_row(states[g], trees.state[g, leaf])
-            trees.reward[g, leaf] = rewards[g]
+    for k in range(len(wins)):
+        g, leaf = rows[k], leaves[k]
+        if is_new[k]:
+            copy_row(states[k], trees.state[g, leaf])
+            trees.reward[g, leaf] = rewards[k]
             trees.value[g, leaf] = 0.0
             if trees.is_chance.shape[1] > 0:
-                trees.is_chance[g, leaf] = events[g, 0] > 0
-            _add_edges(trees, g, leaf, legal_actions[g], num_legal[g])
-            if wins[g] != NO_ACTION:
+                trees.is_chance[g, leaf] = events[k, 0] > 0
+            _add_edges(trees, g, leaf, legal_actions[k], num_legal[k])
+            if wins[k] != NO_ACTION:
                 trees.value[g, leaf] = _WON
                 trees.prior[g, trees.first_edge[g, leaf]] = _WON
-            elif num_legal[g] > 0:
-                trees.value[g, leaf] = values_stm[answers[g]]
+            elif num_legal[k] > 0:
+                trees.value[g, leaf] = values_stm[answers[k]]
                 if is_chance_node(trees.is_chance, g, leaf):
-                    _write_events(trees, g, leaf, legal_actions[g], events[g])
+                    _write_events(trees, g, leaf, legal_actions[k], events[k])
                 else:
-                    _write_priors(trees, g, leaf, logits[answers[g]])
+                    _write_priors(trees, g, leaf, logits[answers[k]])
         _back_up(trees, g, leaf, discount * sign)
         if trees.value_bounds.shape[1] > 0:
             _rescale(trees, g)

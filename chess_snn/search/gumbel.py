@@ -10,7 +10,12 @@ Sequential halving (Karnin, Koren & Somekh 2013, algorithm 1, as Danihelka et al
 use it) is a table: which visit count the next simulation goes to. All considered actions get equal
 visits, then the better half of them, and so on down to two.
 
-Dimensions: G games, C considered actions at most, M columns for legal actions.
+Simulations that go to one visit count are a *round*. They visit different actions, so that in a
+game of wins none depends on another's result, and all are one wave. In other games the scale of
+values changes with every result, and a wave is one simulation.
+
+Dimensions: G games, C considered actions at most, L descents of a wave, M columns for legal
+actions.
 """
 
 from functools import lru_cache
@@ -42,6 +47,8 @@ class Candidates(NamedTuple):
     """int32[G, C]."""
     scores: Float32Array
     """float32[G, C]: log prior, plus temperature times Gumbel noise."""
+    visits: Int32Array
+    """int32[G, C]: those of the wave that was chosen last included."""
 
 
 class GumbelRoot:
@@ -55,6 +62,7 @@ class GumbelRoot:
         self._candidates = Candidates(
             np.empty((num_games, considered_actions), np.int32),
             np.empty((num_games, considered_actions), np.float32),
+            np.empty((num_games, considered_actions), np.int32),
         )
 
     def begin(
@@ -63,9 +71,18 @@ class GumbelRoot:
         """Draw the noise of this search: Gumbel times the temperature, added to the logits."""
         draw_candidates(trees, keys, plies, temperatures, self._candidates)
 
-    def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
-        """The root edge of each game, int32[G], for ``simulation`` counted from 0."""
-        choose_root_edges(trees, self._rule, self._candidates, self._plan, simulation, edges)
+    @property
+    def most_at_once(self) -> int:
+        """Simulations of a round at most."""
+        return int(self._candidates.edges.shape[1])
+
+    def choose_edges(
+        self, trees: Trees, simulations: Int32Array, rows: Int32Array, edges: Int32Array
+    ) -> int:
+        """Choose a round of each game; see :class:`chess_snn.search.tree_search.RootRule`."""
+        return choose_root_edges(
+            trees, self._rule, self._candidates, self._plan, simulations, rows, edges
+        )
 
     def finish(
         self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array
@@ -83,6 +100,7 @@ def draw_candidates(
     most = candidates.edges.shape[1]
     for g in range(len(keys)):
         edges, scores = candidates.edges[g], candidates.scores[g]
+        candidates.visits[g] = 0
         stream = random_word(keys[g], np.uint64(plies[g]))
         first = trees.first_edge[g, 0]
         for j in range(trees.num_edges[g, 0]):
@@ -101,20 +119,31 @@ def draw_candidates(
 
 @lean_kernel
 def choose_root_edges(
-    trees: Trees, rule: Rule, candidates: Candidates, plan: Int32Array, simulation: int,
-    edges: Int32Array,
-) -> None:
-    """Of the candidates with the planned number of visits, the one with the best score and value.
+    trees: Trees, rule: Rule, candidates: Candidates, plan: Int32Array, simulations: Int32Array,
+    rows: Int32Array, edges: Int32Array,
+) -> int:
+    """Of the candidates with the planned number of visits, those with the best scores and values.
 
-    Without visits that is the next one: all values are the same then, and decide nothing.
+    Without visits they are the next ones: all values are the same then, and decide nothing.
     """
-    for g in range(len(edges)):
+    count = 0
+    for g in range(len(simulations)):
         num_candidates = min(trees.num_edges[g, 0], candidates.edges.shape[1])
-        wanted = plan[num_candidates, simulation]
-        if wanted == 0:
-            edges[g] = candidates.edges[g, simulation]
-        else:
-            edges[g] = _best_edge_with(trees, rule, candidates, g, num_candidates, wanted)
+        t = simulations[g]
+        while t < plan.shape[1]:
+            wanted = plan[num_candidates, t]
+            best = t
+            if wanted > 0:
+                best = _best_with(trees, rule, candidates, g, num_candidates, wanted)
+            candidates.visits[g, best] += 1
+            rows[count], edges[count] = g, candidates.edges[g, best]
+            count += 1
+            t += 1
+            is_round = t < plan.shape[1] and plan[num_candidates, t] == wanted
+            if not is_round or trees.value_bounds.shape[1] > 0:
+                break
+        simulations[g] = t
+    return count
 
 
 @lean_kernel
@@ -127,9 +156,9 @@ def conclude(
         first, count = trees.first_edge[g, 0], trees.num_edges[g, 0]
         # A search that was stopped may not have come to all candidates.
         num_visited = min(count, candidates.edges.shape[1], trees.nodes_used[g] - 1)
-        most = _most_visits(trees, g, num_visited)
-        edge = _best_edge_with(trees, rule, candidates, g, num_visited, most)
-        actions[g] = trees.action[g, edge]
+        most = _most_visits(candidates, g, num_visited)
+        best = _best_with(trees, rule, candidates, g, num_visited, most)
+        actions[g] = trees.action[g, candidates.edges[g, best]]
         values = complete_values(trees, rule, g, 0)
         total, value = np.float32(0), np.float32(0)
         for j in range(count):
@@ -149,27 +178,28 @@ def conclude(
 
 
 @lean_kernel
-def _most_visits(trees: Trees, g: int, num_visited: int) -> int:
+def _most_visits(candidates: Candidates, g: int, num_visited: int) -> int:
     """Of the most visited of the first ``num_visited`` candidates."""
     most = 0
-    for node in range(1, num_visited + 1):
-        most = max(most, trees.visits[g, node])
+    for k in range(num_visited):
+        most = max(most, candidates.visits[g, k])
     return most
 
 
 @lean_kernel
-def _best_edge_with(
+def _best_with(
     trees: Trees, rule: Rule, candidates: Candidates, g: int, num_visited: int, wanted: int
 ) -> int:
     """Of the first candidates the one with ``wanted`` visits whose score plus value is largest."""
-    factor = q_factor(rule, _most_visits(trees, g, num_visited), trees.value_scale[g])
+    factor = q_factor(rule, _most_visits(candidates, g, num_visited), trees.value_scale[g])
     best, best_score = -1, np.float32(-np.inf)
     for k in range(num_visited):
-        if trees.visits[g, k + 1] == wanted:
-            edge, score = candidates.edges[g, k], candidates.scores[g, k]
+        if candidates.visits[g, k] == wanted:
+            score = candidates.scores[g, k]
             score += factor * trees.value_sum[g, k + 1] / np.float32(wanted)
-            if best < 0 or score > best_score or (score == best_score and edge < best):
-                best, best_score = edge, score
+            is_earlier = best < 0 or candidates.edges[g, k] < candidates.edges[g, best]
+            if best < 0 or score > best_score or (score == best_score and is_earlier):
+                best, best_score = k, score
     return best
 
 

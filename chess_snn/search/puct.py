@@ -35,10 +35,20 @@ class PuctRoot:
         self._temperatures = temperatures
         mix_noise(trees, keys, plies, temperatures, self._streams, self._alpha, self._share)
 
-    def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
+    @property
+    def most_at_once(self) -> int:
+        """One: each simulation depends on all before it."""
+        return 1
+
+    def choose_edges(
+        self, trees: Trees, simulations: Int32Array, rows: Int32Array, edges: Int32Array
+    ) -> int:
         """The root is not an exception: the rule below it chooses."""
-        del trees, simulation
-        edges.fill(RULE_CHOOSES)
+        del trees
+        count = len(simulations)
+        rows[:count], edges[:count] = np.arange(count), RULE_CHOOSES
+        simulations += 1
+        return count
 
     def finish(
         self, trees: Trees, actions: Int16Array, values_stm: Float32Array, targets: Float32Array

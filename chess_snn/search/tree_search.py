@@ -1,9 +1,10 @@
-"""The batched search: all trees advance together, one simulation of each a wave.
+"""The batched search: all trees advance together, in waves of simulations.
 
-A wave descends every tree to a leaf, steps the game there, asks the network about all new leaves at
-once, and backs the values up. Trees know no game and the game knows no tree.
+A wave descends every tree to a leaf, or to several where none depends on what another one finds. It
+steps the game there, asks the network about all new leaves at once, and backs the values up. Trees
+know no game and the game knows no tree.
 
-Dimensions: G games, M columns for legal actions.
+Dimensions: G games, L descents of a wave, M columns for legal actions.
 """
 
 from collections.abc import Callable
@@ -32,8 +33,26 @@ class RootRule(Protocol):
         """Prepare G planted trees; the arguments are those of :meth:`TreeSearch.run`."""
         ...
 
-    def choose_edges(self, trees: Trees, simulation: int, edges: Int32Array) -> None:
-        """Fill ``edges`` int32[G] with the root edges of ``simulation``, or ``RULE_CHOOSES``."""
+    @property
+    def most_at_once(self) -> int:
+        """Simulations of one tree in a wave at most."""
+        ...
+
+    def choose_edges(
+        self, trees: Trees, simulations: Int32Array, rows: Int32Array, edges: Int32Array
+    ) -> int:
+        """Choose the descents of the next wave.
+
+        Args:
+            trees: G of them.
+            simulations: int32[G], those of each tree that were chosen before; updated.
+            rows: int32[L], filled: the tree of each descent, rising.
+            edges: int32[L], filled: the edge it takes at the root, or ``RULE_CHOOSES``. No edge of
+                a tree comes twice.
+
+        Returns:
+            How many descents; 0 where no tree has simulations left.
+        """
         ...
 
     def finish(
@@ -96,7 +115,9 @@ class TreeSearch:
         self._trees = allocate_trees(game.spec, num_searches * simulations, num_games)
         self._keeps_trees = num_searches > 1
         self._last: _LastRun | None = None
-        self._wave = Wave(game, evaluator, finds_wins=finds_wins, most_leaves=num_games)
+        self._wave = Wave(
+            game, evaluator, finds_wins=finds_wins, most_leaves=num_games * root.most_at_once
+        )
         self._result: SearchResult | None = None
 
     @property
@@ -110,12 +131,12 @@ class TreeSearch:
     ) -> SearchResult:
         """See :meth:`chess_snn.search.base.Search.run`.
 
-        Asked before each simulation but the first, ``is_stopped`` ends the search with what it has.
+        Asked before each wave but the first, ``is_stopped`` ends the search with what it has.
         """
         if len(batch) > self.num_games:
             raise ValueError(f"this search holds {self.num_games} trees, got {len(batch)} games")
         trees, game, num_games = self._trees, self._game, len(batch)
-        self._wave.begin(batch, num_games)
+        self._wave.begin()
         rows = self._rows_to_plant(batch, keys, plies)
         answer = self._wave.ask(batch.state[rows], batch.legal_actions[rows], batch.num_legal[rows])
         plant(
@@ -127,12 +148,11 @@ class TreeSearch:
         _copy_root_priors(trees, priors)
         favour(trees, self._wave.wins(batch, num_games))
         self._root.begin(trees, keys, plies, temperatures)
-        root_edges = np.empty(num_games, np.int32)
-        for simulation in range(self.simulations):
-            if simulation > 0 and is_stopped():
+        simulations = np.zeros(num_games, np.int32)
+        while (simulations < self.simulations).any():
+            if simulations.any() and is_stopped():
                 break
-            self._root.choose_edges(trees, simulation, root_edges)
-            self._simulate(batch, root_edges)
+            self._simulate(batch, simulations)
 
         actions = np.empty(num_games, np.int16)
         values_stm = np.empty(num_games, np.float32)
@@ -175,19 +195,20 @@ class TreeSearch:
         )
         return np.flatnonzero(~is_kept)
 
-    def _simulate(self, roots: GameBatch, root_edges: Int32Array) -> None:
-        """One descent of every tree, from ``root_edges`` int32[G] on, and what follows from it."""
+    def _simulate(self, roots: GameBatch, simulations: Int32Array) -> None:
+        """One wave; ``simulations`` int32[G] counts those of each tree."""
         wave, leaf, spec = self._wave, self._wave.leaf, self._game.spec
+        count = self._root.choose_edges(self._trees, simulations, wave.rows, wave.root_edges)
         descend(
-            self._trees, self._rule, root_edges, roots.history, roots.ply, spec.history_word,
-            leaf.state, leaf.history, leaf.ply, leaf.termination,
-            wave.actions, wave.leaves, wave.is_new,
+            self._trees, self._rule, wave.rows, wave.root_edges[:count], roots.history, roots.ply,
+            spec.history_word, leaf.state, leaf.history, wave.history_rows, leaf.ply,
+            leaf.termination, wave.actions, wave.leaves, wave.is_new,
         )
-        wins, answer = wave.evaluate(len(roots))
+        wins, answer = wave.evaluate(count)
         grow(
-            self._trees, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions, leaf.num_legal,
-            wave.events, leaf.reward, wins, wave.answers, answer.legal_logits, answer.value_stm,
-            self._discount, spec.value_sign,
+            self._trees, wave.rows, wave.leaves, wave.is_new, leaf.state, leaf.legal_actions,
+            leaf.num_legal, wave.events, leaf.reward, wins, wave.answers, answer.legal_logits,
+            answer.value_stm, self._discount, spec.value_sign,
         )
 
 

@@ -1,9 +1,10 @@
 """One wave of a search: its leaves, and what the rules and the network say of them.
 
-Several leaves of one tree may be gathered for one call of the network. Each descent but the last
-then leaves a *virtual loss* on its path, a visit that lost, so that the next one looks elsewhere.
-All are taken back before the leaves' values are backed up (Chaslot, Winands & van den Herik 2008,
-§3.3). A wave of one leaf is a wave of :class:`chess_snn.search.tree_search.TreeSearch`, to the bit.
+:class:`chess_snn.search.tree_search.TreeSearch` knows which descents of a tree do not meet. For
+:class:`chess_snn.search.growing.GrowingTree` leaves are gathered: each descent but the last leaves
+a *virtual loss* on its path, a visit that lost, so that the next one looks elsewhere. All are taken
+back before the leaves' values are backed up (Chaslot, Winands & van den Herik 2008, §3.3). Waves of
+one leaf grow the same tree in both, to the bit.
 
 Dimensions: L leaves at most, B of them that the network is asked about, K history length, W words a
 state row.
@@ -35,6 +36,12 @@ class Wave:
             finds_wins and game.spec.value_kind is ValueKind.WDL and not game.spec.is_stochastic
         )
         self.leaf: GameBatch = game.allocate(most_leaves)
+        self.rows: Int32Array = np.zeros(most_leaves, np.int32)
+        """int32[L]: the tree of each descent."""
+        self.root_edges: Int32Array = np.empty(most_leaves, np.int32)
+        """int32[L]: where it begins."""
+        self.history_rows: Int32Array = np.empty(most_leaves, np.int32)
+        """int32[L]: the root whose history a row of ``leaf`` has."""
         self.actions: Int16Array = np.empty(most_leaves, np.int16)
         """int16[L]."""
         self.leaves: Int32Array = np.empty(most_leaves, np.int32)
@@ -47,10 +54,9 @@ class Wave:
         """float32[>= count, M] of the last wave: the probabilities of each leaf's listed events, 0
         where a player is to move; no columns in a game without chance events."""
 
-    def begin(self, roots: GameBatch, count: int) -> None:
-        """Prepare ``count`` rows for descents from ``roots``: as many of them, or one for all."""
-        self.leaf.history[:count] = roots.history
-        self.leaf.ply[:count] = roots.ply
+    def begin(self) -> None:
+        """Forget the roots of another search."""
+        self.history_rows.fill(-1)
 
     def evaluate(self, count: int) -> tuple[Int16Array, Evaluation]:
         """Step to the first ``count`` leaves, and ask the network about the new ones still open.
@@ -97,10 +103,10 @@ class Wave:
 
 @lean_kernel
 def gather(
-    trees: Trees, rule: Rule, root_edges: Int32Array,
+    trees: Trees, rule: Rule, rows: Int32Array, root_edges: Int32Array,
     root_history: UInt64Array, root_plies: Int32Array, history_word: int,
-    states: UInt64Array, history: UInt64Array, plies: Int32Array, termination: UInt8Array,
-    actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
+    states: UInt64Array, history: UInt64Array, history_rows: Int32Array, plies: Int32Array,
+    termination: UInt8Array, actions: Int16Array, leaves: Int32Array, is_new: UInt8Array,
 ) -> int:
     """Descend the one tree of ``trees`` by each of ``root_edges`` until a leaf is met twice.
 
@@ -114,9 +120,9 @@ def gather(
     for k in range(wanted):
         row = slice(k, k + 1)
         descend(
-            trees, rule, root_edges[row], root_history, root_plies, history_word,
-            states[row], history[row], plies[row], termination[row], actions[row], leaves[row],
-            is_new[row],
+            trees, rule, rows[row], root_edges[row], root_history, root_plies, history_word,
+            states[row], history[row], history_rows[row], plies[row], termination[row],
+            actions[row], leaves[row], is_new[row],
         )
         if is_new[k] > 0:
             # So that a later descent of the wave stops here.
@@ -131,7 +137,7 @@ def gather(
 
 @lean_kernel
 def settle(
-    trees: Trees, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
+    trees: Trees, rows: Int32Array, leaves: Int32Array, is_new: UInt8Array, states: UInt64Array,
     legal_actions: Int16Array, num_legal: Int32Array, events: Float32Array, rewards: Float32Array,
     wins: Int16Array, answers: Int32Array, logits: Float32Array, values_stm: Float32Array,
     discount: float, sign: float,
@@ -146,8 +152,8 @@ def settle(
     for k in range(count):
         row = slice(k, k + 1)
         grow(
-            trees, leaves[row], is_new[row], states[row], legal_actions[row], num_legal[row],
-            events[row], rewards[row], wins[row], answers[row], logits, values_stm,
+            trees, rows[row], leaves[row], is_new[row], states[row], legal_actions[row],
+            num_legal[row], events[row], rewards[row], wins[row], answers[row], logits, values_stm,
             discount, sign,
         )
 

@@ -18,7 +18,7 @@ from chess_snn.search import (
     make_tree_search,
 )
 from chess_snn.search.descent import RULE_CHOOSES, descend
-from chess_snn.search.gumbel import Candidates, conclude
+from chess_snn.search.gumbel import Candidates, conclude, halving_table
 from chess_snn.search.puct import draw_gamma
 from chess_snn.search.trees import NO_NODE, allocate_trees
 
@@ -106,8 +106,11 @@ def searched_root(value, edges):
     return trees, node
 
 
-def equal_candidates(count):
-    return Candidates(np.arange(count, dtype=np.int32)[None], np.zeros((1, count), np.float32))
+def equal_candidates(trees, count):
+    return Candidates(
+        np.arange(count, dtype=np.int32)[None], np.zeros((1, count), np.float32),
+        trees.visits[:, 1 : 1 + count].copy(),
+    )
 
 
 EXTREME_ROOTS = {
@@ -133,16 +136,16 @@ def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, cha
     count = len(node.prior)
     action, value = np.empty(1, np.int16), np.empty(1, np.float32)
     target = np.empty((1, GAME.spec.max_legal), np.float32)
-    conclude(trees, search._rule, equal_candidates(count), action, value, target)
+    conclude(trees, search._rule, equal_candidates(trees, count), action, value, target)
     np.testing.assert_allclose(target[0, :count], reference.improved_policy(node), atol=1e-4)
     assert value[0] == pytest.approx(reference.improved_value(node), abs=1e-4)
 
     batch, leaf = GAME.allocate(1), GAME.allocate(1)
-    leaves, is_new = np.empty(1, np.int32), np.empty(1, np.uint8)
+    row, leaves, is_new = np.zeros(1, np.int32), np.empty(1, np.int32), np.empty(1, np.uint8)
     descend(
-        trees, search._rule, np.full(1, RULE_CHOOSES, np.int32), batch.history, batch.ply,
-        GAME.spec.history_word, leaf.state, leaf.history, leaf.ply, leaf.termination, action,
-        leaves, is_new,
+        trees, search._rule, row, np.full(1, RULE_CHOOSES, np.int32), batch.history, batch.ply,
+        GAME.spec.history_word, leaf.state, leaf.history, np.full(1, -1, np.int32), leaf.ply,
+        leaf.termination, action, leaves, is_new,
     )
     assert trees.parent_edge[0, leaves[0]] == reference._most_behind(node)
 
@@ -151,7 +154,9 @@ def test_the_better_of_two_good_actions_takes_the_improved_policy():
     trees, _ = searched_root(*EXTREME_ROOTS["two_good_ones"])
     search = tree_search(GUMBEL, 1, 1)
     value, target = np.empty(1, np.float32), np.empty((1, GAME.spec.max_legal), np.float32)
-    conclude(trees, search._rule, equal_candidates(3), np.empty(1, np.int16), value, target)
+    conclude(
+        trees, search._rule, equal_candidates(trees, 3), np.empty(1, np.int16), value, target
+    )
     np.testing.assert_allclose(target[0, :3], [0, 0, 1], atol=1e-6)
     assert value[0] == pytest.approx(0.95)
 
@@ -192,11 +197,13 @@ def test_the_batch_is_left_alone():
         np.testing.assert_array_equal(getattr(batch, field.name), getattr(before, field.name))
 
 
-def test_the_network_is_asked_once_for_each_new_position_that_has_not_ended():
-    batch = chess_positions(20)
+@pytest.mark.parametrize(("kind", "calls"), [("puct", 17), ("gumbel", 2)])
+def test_the_network_is_asked_once_for_each_new_position_that_has_not_ended(kind, calls):
+    batch = chess_positions(40)
+    batch = batch.take(np.flatnonzero(batch.num_legal >= 16))
     evaluator = HashEvaluator()
-    run(tree_search(GUMBEL, 16, len(batch), evaluator), batch)
-    assert len(evaluator.calls) == 17
+    run(tree_search(KINDS[kind], 16, len(batch), evaluator), batch)
+    assert len(evaluator.calls) == calls
     assert 16 * len(batch) < evaluator.positions <= 17 * len(batch)
 
 
@@ -266,19 +273,20 @@ def test_a_stopped_search_is_a_search_of_fewer_simulations(simulations):
     np.testing.assert_array_equal(stopped.values_stm, wanted.values_stm)
 
 
-@pytest.mark.parametrize("simulations", [1, 5, 16])
-def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(simulations):
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(rounds):
     batch = chess_positions(6)
     search = tree_search(GUMBEL, 40, len(batch))
     run(search, batch)  # whose nodes stay in memory
-    answers = iter([False] * (simulations - 1) + [True])
+    answers = iter([False] * (rounds - 1) + [True])
     result = search.run(
         batch, keys(6), np.full(6, 7, np.int32), np.zeros(6, np.float32), lambda: next(answers)
     )
     np.testing.assert_allclose(result.policy_targets.sum(1), 1, atol=1e-5)
     for row in range(len(batch)):
         report = search.inspect(row)
-        assert report.visits.sum() == simulations
+        plan = halving_table(GUMBEL.considered_actions, 40)[min(batch.num_legal[row], 16)]
+        assert report.visits.sum() == np.count_nonzero(plan < np.unique(plan)[rounds])
         best = report.actions[report.visits == report.visits.max()]
         assert result.actions[row] in best
 
