@@ -41,7 +41,7 @@ class RootRule(Protocol):
     def choose_edges(
         self, trees: Trees, simulations: Int32Array, rows: Int32Array, edges: Int32Array
     ) -> int:
-        """Choose the descents of the next wave.
+        """Choose the descents of the next wave, while some tree has simulations left.
 
         Args:
             trees: G of them.
@@ -51,7 +51,7 @@ class RootRule(Protocol):
                 a tree comes twice.
 
         Returns:
-            How many descents; 0 where no tree has simulations left.
+            How many descents.
         """
         ...
 
