@@ -43,9 +43,10 @@ _AMPERE: Final = (8, 0)
 """Older GPUs have no products of bfloat16."""
 HOPPER_SHARED_MEMORY: Final = 227 * 1024
 """Bytes that one block may have on an H100 or H200."""
-LayerKind = Literal["separate", "fused-4", "fused-8", "trunk"]
+LayerKind = Literal["separate", "compiled", "fused-4", "fused-8", "trunk"]
 """A convolution and its neurons are two kernels, or one in blocks of 4 or 8 warps; or one kernel
-has all blocks and the policy head's convolution, and the other layers are as in fused-4."""
+has all blocks and the policy head's convolution, and the other layers are as in fused-4. Of
+"compiled", which is for CPUs, one kernel has all convolutions."""
 FUSED_WARPS: Final[dict[LayerKind, int]] = {"fused-4": 4, "fused-8": 8, "trunk": 4}
 """Two small blocks share a multiprocessor, or a large one has it alone."""
 

@@ -35,9 +35,6 @@ from chess_snn.nets.planes import expand_planes
 from chess_snn.nets.values import num_wdl, read_value
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
-_MIN_IMAGES = 16
-"""Fewest images (positions times ticks) in a call of the network. Below it, matrix products sum in
-another order in float32, and integer convolutions do not know a batch of one for channels-last."""
 _M_TRIM_THRESHOLD: Final = -1
 _M_TOP_PAD: Final = -2
 _M_MMAP_THRESHOLD: Final = -3
@@ -146,7 +143,8 @@ class CpuEvaluator:
         """Legal logits float32[B, L], values float32[B] and WDL float32[B, X] of one chunk."""
         num_rows = len(planes)
         seen = planes.view(np.int64)[:, : self.network.num_planes]
-        words_BP = _tensor(_pad(seen, self._padded_size(num_rows)))
+        multiple = self.network.rows_multiple
+        words_BP = _tensor(_pad(seen, -(-num_rows // multiple) * multiple))
         spec = self.network.spec
         logits_BL, value_logits_BV = (self.early_exit or self.network).answer(
             expand_planes(words_BP, spec.board_shape, self.network.input_dtype),
@@ -154,11 +152,6 @@ class CpuEvaluator:
         )
         wdl_BX, value_B = read_value(spec, value_logits_BV)
         return logits_BL.numpy(), value_B.numpy(), wdl_BX.numpy()
-
-    def _padded_size(self, num_rows: int) -> int:
-        """Up to the next multiple of the fewest rows that are ``_MIN_IMAGES`` images."""
-        fewest = -(-_MIN_IMAGES // self.network.config.ticks)
-        return -(-num_rows // fewest) * fewest
 
 
 def _pad(array: np.ndarray, num_rows: int) -> np.ndarray:

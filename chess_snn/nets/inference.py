@@ -9,7 +9,8 @@ largest. Products are summed in 32-bit integers, exactly and in any order. On pr
 integer dot products (AVX-512 VNNI, AMX) that is about twice as fast as bfloat16.
 
 On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.conv_neuron`), and
-in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`).
+in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`). On a CPU all convolutions of
+integer neurons may be one (:mod:`chess_snn.nets.trunk_cpu`).
 
 Processors without bfloat16 (those with AVX2 alone) convolve in float32 and round the currents to
 bfloat16: the same numbers, but for the order of sums in bf16.
@@ -50,11 +51,15 @@ from chess_snn.nets.layers import (
 from chess_snn.nets.network import Network
 from chess_snn.nets.readouts import PolicyReadout, read_float32, squares_first
 from chess_snn.nets.trunk import FusedTrunk, can_fuse_trunk
+from chess_snn.nets.trunk_cpu import CompiledTrunk, can_compile_trunk
 
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
 """Of currents, and of convolutions but in int8, where weights have 8 bits and spikes are integers;
 membranes and readouts are float32 always."""
+_FEWEST_IMAGES: Final = 16
+"""Of a matrix product on a CPU (positions times ticks): with fewer, sums in float32 are made in
+another order. Integer convolutions do not know a batch of one for channels-last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class InferenceNetwork(nn.Module):
 
         def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedLayer:
             conv = fuse_conv_bn_eval(layer.conv, layer.norm)
-            if layers != "separate":
+            if layers in FUSED_WARPS:
                 is_integer = precision == "int8"
                 return FusedConv(conv, self.config, is_integer, FUSED_WARPS[layers])
             if precision == "int8":
@@ -109,11 +114,14 @@ class InferenceNetwork(nn.Module):
         self.first_layers = nn.ModuleList(fold(block.conv1) for block in blocks)
         self.second_layers = nn.ModuleList(fold(block.conv2) for block in blocks)
         self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
-        self.trunk: FusedTrunk | None = None
+        self.trunk: FusedTrunk | CompiledTrunk | None = None
+        inner = [*(layer for block in self.blocks for layer in block), self.policy_layer]
         if layers == "trunk":
-            halves = [layer for block in self.blocks for layer in block]
-            fused = cast("list[FusedConv]", [*halves, self.policy_layer])
-            self.trunk = FusedTrunk(fused, self.config)
+            self.trunk = FusedTrunk(cast("list[FusedConv]", inner), self.config)
+        elif layers == "compiled":
+            separate = cast("list[SeparateLayer]", [self.stem, *inner, self.value_layer])
+            convs = [cast(BinaryConv, layer.conv) for layer in separate]
+            self.trunk = CompiledTrunk(convs, self.config, _FEWEST_IMAGES)
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
@@ -126,6 +134,12 @@ class InferenceNetwork(nn.Module):
     def input_dtype(self) -> torch.dtype:
         """What planes, and spikes between the layers, are made of."""
         return torch.uint8 if self.precision == "int8" else self.dtype
+
+    @property
+    def rows_multiple(self) -> int:
+        """A CPU's batches are filled up to a multiple, so that no answer depends on their size."""
+        is_filled = isinstance(self.trunk, CompiledTrunk)
+        return 1 if is_filled else -(-_FEWEST_IMAGES // self.config.ticks)
 
     @property
     def readouts(self) -> PolicyReadout:
@@ -150,8 +164,9 @@ class InferenceNetwork(nn.Module):
 
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
-        fired_TBCHW, rate_BCHW = self._fire(planes_BPHW)
-        return InferenceOutput(self.readouts.of_all(rate_BCHW), self._value(fired_TBCHW))
+        fired_TBVHW, rate_BCHW = self._fire(planes_BPHW)
+        value_logits_BV = self._value(fired_TBVHW)[: len(planes_BPHW)]
+        return InferenceOutput(self.readouts.of_all(rate_BCHW), value_logits_BV)
 
     def answer(
         self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
@@ -161,11 +176,11 @@ class InferenceNetwork(nn.Module):
         Rows of planes beyond the lists (padding) are evaluated and left out of the answer.
         """
         num_rows = len(num_legal_B)
-        fired_TBCHW, rate_BCHW = self._fire(planes_BPHW)
+        fired_TBVHW, rate_BCHW = self._fire(planes_BPHW)
         legal_logits_BL = self.readouts.of_legal(
             rate_BCHW[:num_rows], legal_actions_BL, num_legal_B
         )
-        return legal_logits_BL, self._value(fired_TBCHW)[:num_rows]
+        return legal_logits_BL, self._value(fired_TBVHW)[:num_rows]
 
     def input_of(self, planes_BPHW: Tensor) -> Tensor:
         """Planes in {0, 1} as the stem takes them: with the empty ones, in its type and layout.
@@ -184,20 +199,26 @@ class InferenceNetwork(nn.Module):
         return zip(*both, strict=True)
 
     def _fire(self, planes_BPHW: Tensor) -> tuple[Tensor, Tensor]:
-        """Spikes [T, B, C, H, W] of the last block, and rates [B, C, H, W] of the policy head."""
+        """What the convolutions of the heads fire.
+
+        Spikes [T, B or more, V, H, W] of the value head, and rates [B, C, H, W] of the policy head.
+        """
         planes = self.input_of(planes_BPHW)
+        if isinstance(self.trunk, CompiledTrunk):
+            both: tuple[Tensor, Tensor] = self.trunk(planes)
+            return both
         if self.trunk is not None:  # it fires the stem's neurons itself
             current_TBCHW, _ = self.stem.fire_static(planes, 1)
-            both: tuple[Tensor, Tensor] = self.trunk(current_TBCHW[0])
-            return both
-        u_TBCHW, fired_TBCHW = self.stem.fire_static(planes, self.config.ticks)
-        for layer1, layer2 in self.blocks:
-            u_TBCHW, fired_TBCHW = layer2.add_and_fire(u_TBCHW, layer1.fire(fired_TBCHW))
-        return fired_TBCHW, self.policy_layer.mean_rate(fired_TBCHW)
+            fired_TBCHW, rate_BCHW = self.trunk(current_TBCHW[0])
+        else:
+            u_TBCHW, fired_TBCHW = self.stem.fire_static(planes, self.config.ticks)
+            for layer1, layer2 in self.blocks:
+                u_TBCHW, fired_TBCHW = layer2.add_and_fire(u_TBCHW, layer1.fire(fired_TBCHW))
+            rate_BCHW = self.policy_layer.mean_rate(fired_TBCHW)
+        return self.value_layer.fire(fired_TBCHW), rate_BCHW
 
-    def _value(self, fired_TBCHW: Tensor) -> Tensor:
-        fired_TBCHW = self.value_layer.fire(fired_TBCHW)
-        seen_TBF = squares_first(fired_TBCHW).to(self.dtype)
+    def _value(self, fired_TBVHW: Tensor) -> Tensor:
+        seen_TBF = squares_first(fired_TBVHW).to(self.dtype)
         return read_float32(
             self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
         )
@@ -239,7 +260,8 @@ def possible_layers(
     """
     kinds: list[LayerKind] = []
     if precision != "int8" or (device.type == "cpu" and has_integer_convolutions()):
-        kinds.append("separate")
+        is_compiled = precision == "int8" and can_compile_trunk(spec, config)
+        kinds.append("compiled" if is_compiled else "separate")
     if precision != "fp32" and can_fuse(config, device):
         kinds += ["fused-4", "fused-8"]
         if precision == "int8" and can_fuse_trunk(spec, config, device):

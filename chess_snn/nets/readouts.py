@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from chess_snn.games.base import GameSpec
-from chess_snn.jit import kernel
+from chess_snn.jit import kernel, lean_kernel
 from chess_snn.nets.neuron import has_triton
 from chess_snn.types import Float32Array, Int64Array
 
@@ -32,6 +32,8 @@ ACTIONS_OF_A_BLOCK: Final = 16
 """That a program on a GPU reads at a time."""
 _BEHIND: Final = float("-inf")
 _OFF_BOARD: Final = -1
+_LANES: Final = 16
+"""Sums of a dot product."""
 
 
 def squares_first(x_XCHW: Tensor) -> Tensor:
@@ -181,7 +183,7 @@ class _LegalReadout(torch.autograd.Function):
         _dot_products(
             rate_BSC.detach().numpy(), weight.detach().numpy(), bias.detach().numpy(),
             target_weight.detach().numpy(), target_actions_A.numpy(),
-            legal_actions_BL.numpy(), num_legal_B.numpy(), logits,
+            legal_actions_BL.numpy(), num_legal_B.numpy(), logits, np.empty(_LANES, np.float32),
         )
         return torch.from_numpy(logits)
 
@@ -203,41 +205,49 @@ class _LegalReadout(torch.autograd.Function):
         return grad_rate, grad_weight, grad_bias, grad_target, None, None, None
 
 
-@kernel
+@lean_kernel
 def _dot_products(
     rates: Float32Array, weights: Float32Array, biases: Float32Array,
     target_weights: Float32Array, target_actions: Int64Array,
     legal_actions: IntegerArray, num_legal: IntegerArray, logits: Float32Array,
+    sums: Float32Array,
 ) -> None:
     """``rates`` float32[B, S, C], ``weights`` float32[P, C]; fills ``logits`` [B, L].
 
-    ``target_weights`` float32[P, C], or [0, C] for none.
+    ``target_weights`` float32[P, C], or [0, C] for none; ``sums`` float32[_LANES] is scratch.
     """
     num_planes = len(weights)
-    sums = np.empty(16, np.float32)
     for b in range(len(num_legal)):
         for j in range(num_legal[b]):
             action = int(legal_actions[b, j])
             square, plane = divmod(action, num_planes)
-            logit = biases[plane] + _dot(rates[b, square], weights[plane], sums)
+            logit = biases[plane] + _dot(rates, b, square, weights, plane, sums)
             if len(target_weights):
                 target = target_actions[action] // num_planes
-                logit += _dot(rates[b, target], target_weights[plane], sums)
+                logit += _dot(rates, b, target, target_weights, plane, sums)
             logits[b, j] = logit
-        logits[b, num_legal[b] :] = -np.inf
+        for j in range(num_legal[b], logits.shape[1]):
+            logits[b, j] = -np.inf
 
 
-@kernel
-def _dot(rate: Float32Array, weight: Float32Array, sums: Float32Array) -> np.float32:
-    """The product of two float32[C], by way of independent sums, which LLVM adds side by side."""
-    lanes, channels = len(sums), len(rate)
-    sums[:] = np.float32(0)
-    for start in range(0, channels - channels % lanes, lanes):
-        for lane in range(lanes):
-            sums[lane] += rate[start + lane] * weight[start + lane]
-    for channel in range(channels - channels % lanes, channels):
-        sums[0] += rate[channel] * weight[channel]
-    return np.float32(sums.sum())
+@lean_kernel
+def _dot(
+    rates: Float32Array, b: int, square: int, weights: Float32Array, plane: int,
+    sums: Float32Array,
+) -> np.float32:
+    """The product of two rows of C, by way of independent sums, which LLVM adds side by side."""
+    channels = rates.shape[2]
+    for lane in range(_LANES):
+        sums[lane] = np.float32(0)
+    for start in range(0, channels - channels % _LANES, _LANES):
+        for lane in range(_LANES):
+            sums[lane] += rates[b, square, start + lane] * weights[plane, start + lane]
+    for channel in range(channels - channels % _LANES, channels):
+        sums[0] += rates[b, square, channel] * weights[plane, channel]
+    total = np.float32(0)
+    for lane in range(_LANES):
+        total += sums[lane]
+    return total
 
 
 @kernel

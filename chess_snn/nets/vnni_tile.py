@@ -1,0 +1,219 @@
+"""One tile of a layer of integer neurons in vector registers, by the dot products of AVX-512 VNNI.
+
+LLVM makes no such products of loops, so :func:`fire_tile`, for kernels of :mod:`chess_snn.jit`,
+emits its instructions itself. One multiplies four inputs of a square with the weights of sixteen
+outputs. The sums of a tile, 4 squares by 32 outputs, stay in registers until they have become
+spikes, and currents are written only where a shortcut carries them.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import types
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+TILE_SQUARES: Final = 4
+"""Of one row of the board: enough independent sums that none waits for the one before."""
+TILE_OUTPUTS: Final = 32
+INPUTS_OF_PRODUCT: Final = 4
+"""Multiplied and added in one lane of one instruction."""
+LANES: Final = 16
+_VECTORS: Final = TILE_OUTPUTS // LANES
+_VECTOR_BYTES: Final = 64
+
+_BYTE, _INT, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_INTS = ir.VectorType(_INT, LANES)
+_FLOATS = ir.VectorType(ir.FloatType(), LANES)
+_BYTES = ir.VectorType(_BYTE, LANES)
+_DOT: Final = "llvm.x86.avx512.vpdpbusd.512"
+
+
+def has_vnni() -> bool:
+    """Whether numba compiles for a processor that has the instructions."""
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return "+avx512vnni" in features
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def fire_tile(
+    _typing: Any, inputs: Any, first_input: Any, channels_in: Any, row_bytes: Any,
+    kernel_rows: Any, products: Any, weights: Any, first_weight: Any, scales: Any, biases: Any,
+    output: Any, currents: Any, first_current: Any, spikes: Any, first_spike: Any,
+    channels_out: Any, thresholds: Any, carries: Any,
+) -> Any:
+    """Convolve a tile and let its neurons fire.
+
+    The sums are exact. A sum times its scale plus its bias is rounded to bfloat16, as is its total
+    with a shortcut; a neuron fires as many spikes as there are thresholds that this reaches.
+
+    Args:
+        inputs: uint8, squares by channels.
+        first_input: of the window of the tile's first square; the next squares' follow.
+        channels_in: of a square of the inputs, a multiple of ``INPUTS_OF_PRODUCT``.
+        row_bytes: from one row of the window to the next.
+        kernel_rows: of the window.
+        products: of a row of the window, for each output.
+        weights: int8[kernel_rows, products, outputs, inputs].
+        first_weight: of the tile.
+        scales: float32, of a step of the weights of an output.
+        biases: float32, of an output.
+        output: the tile's first, in ``scales`` and ``biases``.
+        currents: float32, squares by channels; with ``carries``, those of the shortcut, to which
+            the tile's own are added. Else left alone.
+        first_current: of the tile.
+        spikes: uint8, squares by channels, filled.
+        first_spike: of the tile.
+        channels_out: of a square of ``currents`` and ``spikes``.
+        thresholds: tuple of float32.
+        carries: a constant: 1 or 0.
+    """
+    integer = types.int64
+    signature = types.void(
+        inputs, integer, integer, integer, integer, integer, weights, integer, scales, biases,
+        integer, currents, integer, spikes, integer, integer, thresholds, carries,
+    )
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        argument = dict(zip(_ARGUMENTS, values, strict=True))
+        for name, kind in zip(_ARGUMENTS, signature.args, strict=True):
+            if isinstance(kind, types.Array):
+                array = context.make_array(kind)(context, builder, argument[name])
+                argument[name] = builder.bitcast(array.data, _BYTE.as_pointer())
+        least = [
+            _broadcast(builder, builder.extract_value(argument["thresholds"], level), _FLOATS)
+            for level in range(len(thresholds))
+        ]
+        sums = _sums(builder, argument)
+        _finish(builder, argument, sums, least, bool(carries.literal_value))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+_ARGUMENTS: Final = (
+    "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "products", "weights",
+    "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
+    "first_spike", "channels_out", "thresholds", "carries",
+)
+
+
+def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
+    """The sums of the tile, of each square those of its outputs."""
+    dot = builder.module.globals.get(_DOT) or ir.Function(
+        builder.module, ir.FunctionType(_INTS, [_INTS] * 3), _DOT
+    )
+
+    def add_products(state: list[Any]) -> list[Any]:
+        inputs, weights, *sums = state
+        rows = [_load(builder, weights, _long(_VECTOR_BYTES * v), _INTS) for v in range(_VECTORS)]
+        for square in range(TILE_SQUARES):
+            offset = builder.mul(argument["channels_in"], _long(square))
+            four = _broadcast(builder, _load(builder, inputs, offset, _INT), _INTS)
+            for v in range(_VECTORS):
+                k = square * _VECTORS + v
+                sums[k] = builder.call(dot, [sums[k], four, rows[v]])
+        return [
+            builder.gep(inputs, [_long(INPUTS_OF_PRODUCT)]),
+            builder.gep(weights, [_long(_VECTORS * _VECTOR_BYTES)]), *sums,
+        ]
+
+    def add_row(state: list[Any]) -> list[Any]:
+        _, *others = _repeat(builder, argument["products"], state, add_products)
+        return [builder.gep(state[0], [argument["row_bytes"]]), *others]
+
+    first = [
+        builder.gep(argument["inputs"], [argument["first_input"]]),
+        builder.gep(argument["weights"], [argument["first_weight"]]),
+        *[_all(_INTS, 0)] * (TILE_SQUARES * _VECTORS),
+    ]
+    return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
+
+
+def _finish(
+    builder: Any, argument: dict[str, Any], sums: list[Any], least: list[Any], carries: bool
+) -> None:
+    """Make currents and spikes of the sums, and store them."""
+    for v in range(_VECTORS):
+        output = builder.add(argument["output"], _long(LANES * v))
+        scale, bias = (
+            _load(builder, argument[name], _float_bytes(builder, output), _FLOATS)
+            for name in ("scales", "biases")
+        )
+        for square in range(TILE_SQUARES):
+            offset = builder.add(
+                builder.mul(argument["channels_out"], _long(square)), _long(LANES * v)
+            )
+            total = builder.sitofp(sums[square * _VECTORS + v], _FLOATS)
+            current = _rounded(builder, builder.fadd(builder.fmul(total, scale), bias))
+            if carries:
+                place = _float_bytes(builder, builder.add(argument["first_current"], offset))
+                shortcut = _load(builder, argument["currents"], place, _FLOATS)
+                current = _rounded(builder, builder.fadd(shortcut, current))
+                _store(builder, current, argument["currents"], place)
+            count = _all(_INTS, 0)
+            for each in least:  # a comparison that holds is -1
+                is_reached = builder.fcmp_ordered(">=", current, each)
+                count = builder.sub(count, builder.sext(is_reached, _INTS))
+            _store(
+                builder, builder.trunc(count, _BYTES), argument["spikes"],
+                builder.add(argument["first_spike"], offset),
+            )
+
+
+def _rounded(builder: Any, floats: Any) -> Any:
+    """To bfloat16, of numbers halfway to the even one, as float32."""
+    bits = builder.bitcast(floats, _INTS)
+    is_odd = builder.and_(builder.lshr(bits, _all(_INTS, 16)), _all(_INTS, 1))
+    bits = builder.add(builder.add(bits, is_odd), _all(_INTS, 0x7FFF))
+    return builder.bitcast(builder.and_(bits, _all(_INTS, -0x10000)), _FLOATS)
+
+
+def _repeat(
+    builder: Any, times: Any, state: list[Any], step: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
+    """The state after ``times`` steps, at least one."""
+    before = builder.block
+    loop, behind = (builder.append_basic_block(name) for name in ("loop", "behind"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    begun = [_long(0), *state]
+    phis = [builder.phi(value.type) for value in begun]
+    for phi, value in zip(phis, begun, strict=True):
+        phi.add_incoming(value, before)
+    number = builder.add(phis[0], _long(1))
+    after = step(phis[1:])
+    for phi, value in zip(phis, [number, *after], strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.cbranch(builder.icmp_signed("<", number, times), loop, behind)
+    builder.position_at_end(behind)
+    return after
+
+
+def _broadcast(builder: Any, number: Any, kind: Any) -> Any:
+    undefined = ir.Constant(kind, ir.Undefined)
+    alone = builder.insert_element(undefined, number, ir.Constant(_INT, 0))
+    return builder.shuffle_vector(alone, undefined, _all(_INTS, 0))
+
+
+def _load(builder: Any, memory: Any, offset: Any, kind: Any) -> Any:
+    place = builder.bitcast(builder.gep(memory, [offset]), kind.as_pointer())
+    return builder.load(place, align=1)
+
+
+def _store(builder: Any, value: Any, memory: Any, offset: Any) -> None:
+    place = builder.bitcast(builder.gep(memory, [offset]), value.type.as_pointer())
+    builder.store(value, place, align=1)
+
+
+def _float_bytes(builder: Any, number: Any) -> Any:
+    return builder.mul(number, _long(4))
+
+
+def _long(number: int) -> Any:
+    return ir.Constant(_LONG, number)
+
+
+def _all(kind: Any, number: int) -> Any:
+    return ir.Constant(kind, [number] * LANES)

@@ -1,0 +1,128 @@
+"""All convolutions as one kernel on the CPU: the answers of layers by oneDNN, bit for bit.
+
+oneDNN's layers are compared with exact sums in ``test_binary_conv.py``.
+"""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from chess_snn.games import get_game
+from chess_snn.nets import NetConfig, build_network, freeze, inference, make_evaluator, net_config
+from chess_snn.nets.inference import possible_layers
+from chess_snn.nets.trunk_cpu import can_compile_trunk
+from chess_snn.nets.vnni_tile import has_vnni
+
+CPU = torch.device("cpu")
+CHESS, SOLO = get_game("chess").spec, get_game("2048").spec
+
+needs_vnni = pytest.mark.skipif(not has_vnni(), reason="this processor has no AVX-512 VNNI")
+
+
+def config(blocks=1, channels=32, levels=4, **others):
+    return NetConfig(
+        blocks=blocks, channels=channels, ticks=1, activation="ilif", levels=levels, **others
+    )
+
+
+CASES = {
+    "tiny": config(blocks=3),
+    "three tiles of outputs": config(channels=96, levels=8),
+    "one level": config(levels=1, threshold=0.25),
+    "many levels, large sums": config(blocks=2, channels=64, levels=64, threshold=0.03),
+    "more value channels than a tile": config(value_channels=33),
+    "one value channel": config(value_channels=1, threshold=0.7),
+    "rule planes and targets": config(rule_planes=True, target_readout=True),
+}
+
+
+def trained(spec, net):
+    """A network whose normalisation has statistics, scales and shifts of its own."""
+    network = build_network(spec, net, seed=3)
+    generator = torch.Generator().manual_seed(4)
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.3, generator=generator)
+            module.running_var.uniform_(0.3, 3, generator=generator)
+            module.weight.data.uniform_(0.5, 1.5, generator=generator)
+            module.bias.data.normal_(0, 0.3, generator=generator)
+    return network
+
+
+def random_planes(rows, planes, size, seed=0):
+    drawn = torch.rand((rows, planes, size, size), generator=torch.Generator().manual_seed(seed))
+    return drawn.lt(0.3).to(torch.uint8).contiguous(memory_format=torch.channels_last)
+
+
+def both(spec, net):
+    network = trained(spec, net)
+    return freeze(network, "int8", layers="separate"), freeze(network, "int8")
+
+
+@needs_vnni
+@pytest.mark.parametrize("rows", [16, 48])
+@pytest.mark.parametrize("game", [CHESS, SOLO], ids=["chess", "2048"])
+@pytest.mark.parametrize("name", CASES)
+def test_it_fires_what_separate_layers_fire(name, game, rows):
+    if game is SOLO and name == "rule planes and targets":
+        pytest.skip("2048 has neither")
+    separate, compiled = both(game, CASES[name])
+    planes = random_planes(rows, separate.num_planes, game.board_shape[0])
+    with torch.inference_mode():
+        (value, rate), (our_value, our_rate) = (each._fire(planes) for each in (separate, compiled))
+        expected, answer = separate(planes), compiled(planes)
+    assert (separate.layers, compiled.layers) == ("separate", "compiled")
+    assert 0.005 < (rate > 0).float().mean() < 0.98
+    assert 0.005 < (value > 0).float().mean() < 0.98
+    assert torch.equal(our_rate, rate)
+    assert torch.equal(our_value, value)
+    assert torch.equal(answer.policy_logits_BA, expected.policy_logits_BA)
+    assert torch.equal(answer.value_logits_BV, expected.value_logits_BV)
+
+
+@needs_vnni
+@pytest.mark.parametrize("rows", [1, 2, 7, 17])
+def test_a_few_positions_are_answered_as_among_many(rows):
+    _, compiled = both(CHESS, CASES["three tiles of outputs"])
+    planes = random_planes(64, compiled.num_planes, 8)
+    with torch.inference_mode():
+        whole, part = compiled(planes), compiled(planes[20 : 20 + rows])
+    assert len(part.value_logits_BV) == len(part.policy_logits_BA) == rows
+    assert torch.equal(part.policy_logits_BA, whole.policy_logits_BA[20 : 20 + rows])
+    assert torch.equal(part.value_logits_BV, whole.value_logits_BV[20 : 20 + rows])
+
+
+@needs_vnni
+def test_an_evaluator_uses_it(positions):
+    network = trained(CHESS, CASES["tiny"])
+    with make_evaluator(network, precision="int8") as evaluator:
+        assert evaluator.network.layers == "compiled"
+        whole, one = (
+            evaluator.evaluate(each.planes, each.legal_actions, each.num_legal)
+            for each in (positions, positions[5:6])
+        )
+    assert (one.legal_logits[0] == whole.legal_logits[5]).all()
+    assert one.value_stm[0] == whole.value_stm[5]
+
+
+@pytest.mark.parametrize(
+    ("spec", "net"),
+    [
+        (CHESS, net_config("tiny")), (CHESS, net_config("tiny").baseline()),
+        (CHESS, config(channels=48)), (replace(CHESS, board_shape=(8, 6)), config()),
+    ],
+    ids=["leaky", "baseline", "48 channels", "6 columns"],
+)
+def test_other_networks_have_separate_layers(spec, net):
+    assert not can_compile_trunk(spec, net)
+
+
+def test_processors_without_the_instructions_have_separate_layers(monkeypatch):
+    monkeypatch.setattr(inference, "can_compile_trunk", lambda *_: False)
+    assert possible_layers(CHESS, config(), "int8", CPU) == ["separate"]
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_other_precisions_have_separate_layers(precision):
+    assert possible_layers(CHESS, config(), precision, CPU) == ["separate"]
