@@ -17,6 +17,7 @@ _SUMMARIES: Final = {
     "train": "Training steps, spiking and ReLU, in both precisions, beside other libraries.",
     "workers": "One worker beside two, the cost of orchestration, and thousands of shards.",
     "export": "Networks exported as NIR and ONNX, run by the libraries that read them.",
+    "layers": "Integer neurons on a CPU: all convolutions as one kernel, beside one call for each.",
     "ticks": "A network after each number of ticks, and with early exit.",
     "gpu": "Every figure that needs a GPU: neurons, inference, training, self-play.",
     "device": "How busy self-play keeps a GPU, by groups and cores, without a GPU.",

@@ -1,8 +1,11 @@
 """Self-play in batches, beside one game with python-chess and a batch of one.
 
-Both sides use the same network at the same precision, on the same cores, in the same run.
+Both sides use the same network at the same precision, on the same cores, in the same run. The one
+game asks a network whose layers are calls of oneDNN, as PyTorch's are. Where our self-play has one
+kernel for all of them, the one game through that kernel is measured too.
 """
 
+from contextlib import ExitStack
 from typing import Final
 
 import chess
@@ -13,7 +16,8 @@ from benchmarks.report import Quick, Report, benchmark
 from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
-from chess_snn.nets import Evaluator, build_network, make_evaluator, net_config
+from chess_snn.nets import CpuEvaluator, Evaluator, build_network, freeze, net_config
+from chess_snn.nets.conv_neuron import LayerKind
 from chess_snn.search import PolicySearch
 from chess_snn.self_play import SelfPlaySettings, SelfPlayStatistics, play_games
 
@@ -27,6 +31,7 @@ _LEAST_NETWORK_SHARE = 0.8
 _MAX_PLIES = 120
 _PRECISION: Final = "int8"
 """Of both sides: the fastest on a CPU."""
+_PLAIN: Final[LayerKind] = "separate"
 _GAMES = {"tiny": 512, "small": 256}
 _GROUPS = 2
 _PEER_SECONDS = 10.0
@@ -43,10 +48,17 @@ def run(report: Report, quick: Quick = False) -> None:
         name = f"{size}, {activation}"
         config = net_config(size, activation=activation, **_MORE[activation])
         network = build_network(get_game("chess").spec, config, seed=0)
-        with make_evaluator(
-            network, precision=_PRECISION, num_threads=num_threads
-        ) as evaluator:
-            peer = rate(_one_game(evaluator), peer_pace)
+        with ExitStack() as stack:
+            evaluator, plain = (
+                stack.enter_context(CpuEvaluator(
+                    freeze(network, _PRECISION, layers=layers), num_threads
+                ))
+                for layers in (None, _PLAIN)
+            )
+            peer = rate(_one_game(plain), peer_pace)
+            if evaluator.network.layers != _PLAIN:
+                alone = rate(_one_game(evaluator), peer_pace)
+                report.add(f"{name}: one game, batch of one, our kernel", alone, "positions/s")
             ours = _play(evaluator, _GAMES[size], 4 if quick else _MAX_PLIES)
         per_s = ours.positions / ours.seconds
         report.add(f"{name}: one game, batch of one", peer, "positions/s")

@@ -80,7 +80,8 @@ class InferenceNetwork(nn.Module):
     """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory.
 
     What only training asks for, the plies left, it cannot say. All that comes from weights is a
-    parameter or a buffer, but for what oneDNN packs: ``load_state_dict`` makes another network.
+    parameter or a buffer, so that ``load_state_dict`` makes another network; but in int8 on a CPU
+    they are packed.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class InferenceNetwork(nn.Module):
         return self.policy_readout.weight.device
 
     def has_shape_of(self, other: "InferenceNetwork") -> bool:
-        """Whether both differ in their weights alone; False where oneDNN has packed these."""
+        """Whether both differ in their weights alone; False where these are packed."""
         return (
             not any(isinstance(layer, BinaryConv) for layer in self.modules())
             and self.state_dict().keys() == other.state_dict().keys()

@@ -22,7 +22,7 @@ from benchmarks.nir_readers import (
 )
 from benchmarks.random_data import random_positions
 from chess_snn.campaign.models.exporting import Format, export_for_others
-from chess_snn.cli.players import SHIPPED_CHESS, find_model
+from chess_snn.cli.players import SHIPPED, SHIPPED_CHESS, find_model
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze
 from chess_snn.nets.folded_layers import fold_layers
@@ -54,7 +54,13 @@ def reader(request) -> str:
 
 
 @pytest.fixture(scope="module")
-def shipped():
+def smallest():
+    """The smallest network of chess that is shipped: the others take minutes."""
+    return find_model(f"{SHIPPED}chess-self-play").load(get_game("chess"))
+
+
+@pytest.fixture(scope="module")
+def strongest():
     return find_model(SHIPPED_CHESS).load(get_game("chess"))
 
 
@@ -77,8 +83,8 @@ def test_same_spikes_of_an_odd_network(reader, activation, tmp_path):
     compare(lively_network(SPEC, LEAKY.with_activation(activation)), reader, FEW, tmp_path)
 
 
-def test_same_spikes_of_the_shipped_network(reader, shipped, tmp_path):
-    compare(shipped, reader, FEW, tmp_path)
+def test_same_spikes_of_a_shipped_network(reader, smallest, tmp_path):
+    compare(smallest, reader, FEW, tmp_path)
 
 
 @pytest.mark.parametrize("activation", ["lif", "ilif", "relu"])
@@ -92,10 +98,10 @@ def test_the_same_moves_in_onnxruntime(activation, tmp_path):
 
 
 @pytest.mark.parametrize("library", ["SpikingJelly", "snnTorch", "Norse", "onnxruntime"])
-def test_the_recipes_of_the_documentation(library, shipped, tmp_path, monkeypatch):
+def test_the_recipes_of_the_documentation(library, smallest, tmp_path, monkeypatch):
     skip_without(library)
-    export_for_others(shipped, tmp_path / "chess-nir", Format.NIR, {})
-    export_for_others(shipped, tmp_path / "chess-onnx", Format.ONNX, {})
+    export_for_others(smallest, tmp_path / "chess-nir", Format.NIR, {})
+    export_for_others(smallest, tmp_path / "chess-onnx", Format.ONNX, {})
     monkeypatch.chdir(tmp_path)
     _, recipes = PAGE.read_text().split("**Planes, and a loop over the ticks,**")
     blocks = re.findall(r"```python\n(.*?)```", recipes, re.DOTALL)
@@ -103,20 +109,20 @@ def test_the_recipes_of_the_documentation(library, shipped, tmp_path, monkeypatc
     known: dict[str, object] = {}
     exec(compile(blocks[0] + own, str(PAGE), "exec"), known)
     with torch.inference_mode():
-        expected = freeze(shipped, "fp32")(known["planes"]).policy_logits_BA
+        expected = freeze(smallest, "fp32")(known["planes"]).policy_logits_BA
     torch.testing.assert_close(torch.as_tensor(known["logits"]), expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.slow
-def test_same_spikes_in_a_thousand_positions(reader, shipped, tmp_path):
-    compare(shipped, reader, MANY, tmp_path)
+def test_same_spikes_in_a_thousand_positions(reader, strongest, tmp_path):
+    compare(strongest, reader, MANY, tmp_path)
 
 
 @pytest.mark.slow
-def test_onnxruntime_in_a_thousand_positions(shipped, tmp_path):
+def test_onnxruntime_in_a_thousand_positions(strongest, tmp_path):
     skip_without("onnxruntime")
-    export_for_others(shipped, tmp_path / "onnx", Format.ONNX, {})
-    found = compare_onnx(shipped, random_positions(MANY), tmp_path / "onnx")
+    export_for_others(strongest, tmp_path / "onnx", Format.ONNX, {})
+    found = compare_onnx(strongest, random_positions(MANY), tmp_path / "onnx")
     assert found.same_moves >= 0.98 * MANY
 
 
