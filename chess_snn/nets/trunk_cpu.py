@@ -12,6 +12,7 @@ inputs or layers.
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from chess_snn.games.base import GameSpec
 from chess_snn.jit import kernel
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.folded_convs import BinaryConv
-from chess_snn.nets.integer_neuron import level_thresholds
+from chess_snn.nets.integer_neuron import count_spikes
 from chess_snn.nets.vnni_tile import (
     INPUTS_OF_PRODUCT,
     TILE_OUTPUTS,
@@ -37,7 +38,22 @@ def can_compile_trunk(spec: GameSpec, config: NetConfig) -> bool:
     return (
         config.activation == "ilif" and config.channels % TILE_OUTPUTS == 0
         and spec.board_shape[1] % TILE_SQUARES == 0 and has_vnni()
+        and counts_by_rounding(config.threshold, config.levels)
     )
+
+
+@cache
+def counts_by_rounding(threshold: float, levels: int) -> bool:
+    """Whether ``current / threshold``, rounded, is the number of spikes of every bfloat16.
+
+    Quotient and thresholds are rounded, so it need not be where levels are close together.
+    """
+    currents = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        quotients = currents * _per_spike(threshold) + np.float32(0.5)
+    rounded = np.fmin(np.fmax(quotients, 0), np.float32(levels)).astype(np.int32)
+    counted = count_spikes(torch.from_numpy(currents), threshold, levels).numpy()
+    return bool((rounded == counted).all())
 
 
 class CompiledTrunk(nn.Module):
@@ -54,8 +70,7 @@ class CompiledTrunk(nn.Module):
         super().__init__()
         self._channels, self._value_channels = config.channels, config.value_channels
         self._fewest_rows = fewest_rows
-        thresholds = level_thresholds(config.threshold, config.levels).numpy()
-        self._thresholds = tuple(thresholds)
+        self._neuron = _per_spike(config.threshold), np.float32(config.levels)
         self._weights = np.concatenate([_tiles(conv.weight) for conv in convs])
         self._scales, self._biases = (
             np.concatenate([_filled(each, TILE_OUTPUTS, 0).numpy() for each in both])
@@ -75,9 +90,13 @@ class CompiledTrunk(nn.Module):
         rate_BHWC = torch.empty((batch, height, width, self._channels))
         _fire_boards(
             planes_BPHW.permute(0, 2, 3, 1).numpy(), self._weights, self._scales, self._biases,
-            self._num_blocks, self._thresholds, fired_BHWV.numpy(), rate_BHWC.numpy(),
+            self._num_blocks, *self._neuron, fired_BHWV.numpy(), rate_BHWC.numpy(),
         )
         return fired_BHWV.permute(0, 3, 1, 2).unsqueeze(0), rate_BHWC.permute(0, 3, 1, 2)
+
+
+def _per_spike(threshold: float) -> np.float32:
+    return np.float32(1) / np.float32(threshold)
 
 
 def _tiles(weight: Tensor) -> np.ndarray:
@@ -105,7 +124,7 @@ def _filled(tensor_X: Tensor, multiple: int, dim: int) -> Tensor:
 @kernel
 def _fire_boards(
     planes: UInt8Array, weights: np.ndarray, scales: Float32Array, biases: Float32Array,
-    num_blocks: int, thresholds: tuple[np.float32, ...], value_spikes: UInt8Array,
+    num_blocks: int, per_spike: np.float32, most_spikes: np.float32, value_spikes: UInt8Array,
     rates: Float32Array,
 ) -> None:
     """Fill ``value_spikes`` [>= B, H, W, V] and ``rates`` [B, H, W, C] of ``planes`` [B, H, W, P].
@@ -120,7 +139,7 @@ def _fire_boards(
     inner = np.zeros((*rim, channels), np.uint8)
     values = np.zeros((*rim, -(-value_channels // TILE_OUTPUTS) * TILE_OUTPUTS), np.uint8)
     currents = np.empty((height, width, channels), np.float32)
-    layer = weights, scales, biases, thresholds
+    layer = weights, scales, biases, per_spike, most_spikes
     for b in range(batch):
         for row in range(height):
             for column in range(width):
@@ -143,7 +162,7 @@ def _fire_boards(
 
 @kernel
 def _fire_layer(
-    layer: tuple[np.ndarray, Float32Array, Float32Array, tuple[np.float32, ...]],
+    layer: tuple[np.ndarray, Float32Array, Float32Array, np.float32, np.float32],
     first_weight: int, first_output: int, kernel_size: int, inputs: UInt8Array,
     currents: Float32Array, spikes: UInt8Array, carries: bool,
 ) -> tuple[int, int]:
@@ -152,7 +171,7 @@ def _fire_layer(
     Returns:
         The first weight and the first output of the next layer.
     """
-    weights, scales, biases, thresholds = layer
+    weights, scales, biases, per_spike, most_spikes = layer
     height, width, channels_in = inputs.shape
     channels_out = spikes.shape[2]
     products = kernel_size * channels_in // INPUTS_OF_PRODUCT
@@ -169,13 +188,13 @@ def _fire_layer(
                     fire_tile(
                         inputs, window, channels_in, row_bytes, kernel_size, products, weights,
                         weight, scales, biases, first_output + output, currents, current,
-                        spikes, spike, channels_out, thresholds, 1,
+                        spikes, spike, channels_out, per_spike, most_spikes, 1,
                     )
                 else:
                     fire_tile(
                         inputs, window, channels_in, row_bytes, kernel_size, products, weights,
                         weight, scales, biases, first_output + output, currents, current,
-                        spikes, spike, channels_out, thresholds, 0,
+                        spikes, spike, channels_out, per_spike, most_spikes, 0,
                     )
     num_weights = channels_out * kernel_size * kernel_size * channels_in
     return first_weight + num_weights, first_output + channels_out

@@ -41,12 +41,13 @@ def fire_tile(
     _typing: Any, inputs: Any, first_input: Any, channels_in: Any, row_bytes: Any,
     kernel_rows: Any, products: Any, weights: Any, first_weight: Any, scales: Any, biases: Any,
     output: Any, currents: Any, first_current: Any, spikes: Any, first_spike: Any,
-    channels_out: Any, thresholds: Any, carries: Any,
+    channels_out: Any, per_spike: Any, most_spikes: Any, carries: Any,
 ) -> Any:
     """Convolve a tile and let its neurons fire.
 
     The sums are exact. A sum times its scale plus its bias is rounded to bfloat16, as is its total
-    with a shortcut; a neuron fires as many spikes as there are thresholds that this reaches.
+    with a shortcut. A neuron fires the whole part of ``current * per_spike + 1/2``, from 0 to
+    ``most_spikes``.
 
     Args:
         inputs: uint8, squares by channels.
@@ -66,13 +67,14 @@ def fire_tile(
         spikes: uint8, squares by channels, filled.
         first_spike: of the tile.
         channels_out: of a square of ``currents`` and ``spikes``.
-        thresholds: tuple of float32.
+        per_spike: float32.
+        most_spikes: float32.
         carries: a constant: 1 or 0.
     """
     integer = types.int64
     signature = types.void(
         inputs, integer, integer, integer, integer, integer, weights, integer, scales, biases,
-        integer, currents, integer, spikes, integer, integer, thresholds, carries,
+        integer, currents, integer, spikes, integer, integer, types.float32, types.float32, carries,
     )
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -81,12 +83,8 @@ def fire_tile(
             if isinstance(kind, types.Array):
                 array = context.make_array(kind)(context, builder, argument[name])
                 argument[name] = builder.bitcast(array.data, _BYTE.as_pointer())
-        least = [
-            _broadcast(builder, builder.extract_value(argument["thresholds"], level), _FLOATS)
-            for level in range(len(thresholds))
-        ]
         sums = _sums(builder, argument)
-        _finish(builder, argument, sums, least, bool(carries.literal_value))
+        _finish(builder, argument, sums, bool(carries.literal_value))
         return context.get_dummy_value()
 
     return signature, codegen
@@ -95,7 +93,7 @@ def fire_tile(
 _ARGUMENTS: Final = (
     "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "products", "weights",
     "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
-    "first_spike", "channels_out", "thresholds", "carries",
+    "first_spike", "channels_out", "per_spike", "most_spikes", "carries",
 )
 
 
@@ -131,10 +129,11 @@ def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
     return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
 
 
-def _finish(
-    builder: Any, argument: dict[str, Any], sums: list[Any], least: list[Any], carries: bool
-) -> None:
+def _finish(builder: Any, argument: dict[str, Any], sums: list[Any], carries: bool) -> None:
     """Make currents and spikes of the sums, and store them."""
+    per_spike, most_spikes = (
+        _broadcast(builder, argument[name], _FLOATS) for name in ("per_spike", "most_spikes")
+    )
     for v in range(_VECTORS):
         output = builder.add(argument["output"], _long(LANES * v))
         scale, bias = (
@@ -152,12 +151,11 @@ def _finish(
                 shortcut = _load(builder, argument["currents"], place, _FLOATS)
                 current = _rounded(builder, builder.fadd(shortcut, current))
                 _store(builder, current, argument["currents"], place)
-            count = _all(_INTS, 0)
-            for each in least:  # a comparison that holds is -1
-                is_reached = builder.fcmp_ordered(">=", current, each)
-                count = builder.sub(count, builder.sext(is_reached, _INTS))
+            count = builder.fadd(builder.fmul(current, per_spike), _all(_FLOATS, 0.5))
+            for sign, bound in ((">", _all(_FLOATS, 0.0)), ("<", most_spikes)):
+                count = builder.select(builder.fcmp_ordered(sign, count, bound), count, bound)
             _store(
-                builder, builder.trunc(count, _BYTES), argument["spikes"],
+                builder, builder.trunc(builder.fptosi(count, _INTS), _BYTES), argument["spikes"],
                 builder.add(argument["first_spike"], offset),
             )
 
@@ -215,5 +213,5 @@ def _long(number: int) -> Any:
     return ir.Constant(_LONG, number)
 
 
-def _all(kind: Any, number: int) -> Any:
+def _all(kind: Any, number: float) -> Any:
     return ir.Constant(kind, [number] * LANES)

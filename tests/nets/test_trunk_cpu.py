@@ -11,7 +11,7 @@ import torch
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze, inference, make_evaluator, net_config
 from chess_snn.nets.inference import possible_layers
-from chess_snn.nets.trunk_cpu import can_compile_trunk
+from chess_snn.nets.trunk_cpu import can_compile_trunk, counts_by_rounding
 from chess_snn.nets.vnni_tile import has_vnni
 
 CPU = torch.device("cpu")
@@ -111,11 +111,18 @@ def test_an_evaluator_uses_it(positions):
     [
         (CHESS, net_config("tiny")), (CHESS, net_config("tiny").baseline()),
         (CHESS, config(channels=48)), (replace(CHESS, board_shape=(8, 6)), config()),
+        (CHESS, config(levels=64, threshold=1e-3)),
     ],
-    ids=["leaky", "baseline", "48 channels", "6 columns"],
+    ids=["leaky", "baseline", "48 channels", "6 columns", "levels too close"],
 )
 def test_other_networks_have_separate_layers(spec, net):
     assert not can_compile_trunk(spec, net)
+
+
+@pytest.mark.parametrize("levels", [1, 8, 64])
+@pytest.mark.parametrize("threshold", [0.03, 0.25, 1 / 3, 0.5, 0.7, 97.3])
+def test_usual_levels_are_counted_by_rounding(threshold, levels):
+    assert counts_by_rounding(threshold, levels)
 
 
 def test_processors_without_the_instructions_have_separate_layers(monkeypatch):
