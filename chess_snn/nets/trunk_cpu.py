@@ -146,12 +146,12 @@ def _fire_boards(
                 for plane in range(num_planes):
                     seen[row + 1, column + 1, plane] = planes[b, row, column, plane]
         currents[:] = np.float32(0)
-        weight, output = _fire_layer(layer, 0, 0, 3, seen, currents, fired, True)
+        weight, output = _fire_layer(layer, 0, 0, 3, seen, currents, fired)
         for _ in range(num_blocks):
-            weight, output = _fire_layer(layer, weight, output, 3, fired, currents, inner, False)
-            weight, output = _fire_layer(layer, weight, output, 3, inner, currents, fired, True)
-        weight, output = _fire_layer(layer, weight, output, 3, fired, currents, inner, False)
-        _fire_layer(layer, weight, output, 1, fired, currents, values, False)
+            weight, output = _fire_layer(layer, weight, output, 3, fired, None, inner)
+            weight, output = _fire_layer(layer, weight, output, 3, inner, currents, fired)
+        weight, output = _fire_layer(layer, weight, output, 3, fired, None, inner)
+        _fire_layer(layer, weight, output, 1, fired, None, values)
         for row in range(height):
             for column in range(width):
                 for channel in range(channels):
@@ -164,9 +164,11 @@ def _fire_boards(
 def _fire_layer(
     layer: tuple[np.ndarray, Float32Array, Float32Array, np.float32, np.float32],
     first_weight: int, first_output: int, kernel_size: int, inputs: UInt8Array,
-    currents: Float32Array, spikes: UInt8Array, carries: bool,
+    currents: Float32Array | None, spikes: UInt8Array,
 ) -> tuple[int, int]:
     """One layer of one board; ``inputs`` and ``spikes`` are [H + 2, W + 2, channels].
+
+    ``currents`` [H, W, channels] are those of the shortcut, if it ends here; its new ones are left.
 
     Returns:
         The first weight and the first output of the next layer.
@@ -184,17 +186,10 @@ def _fire_layer(
                 window = ((row + margin) * width + column + margin) * channels_in
                 current = (row * (width - 2) + column) * channels_out + output
                 spike = ((row + 1) * width + column + 1) * channels_out + output
-                if carries:
-                    fire_tile(
-                        inputs, window, channels_in, row_bytes, kernel_size, products, weights,
-                        weight, scales, biases, first_output + output, currents, current,
-                        spikes, spike, channels_out, per_spike, most_spikes, 1,
-                    )
-                else:
-                    fire_tile(
-                        inputs, window, channels_in, row_bytes, kernel_size, products, weights,
-                        weight, scales, biases, first_output + output, currents, current,
-                        spikes, spike, channels_out, per_spike, most_spikes, 0,
-                    )
+                fire_tile(
+                    inputs, window, channels_in, row_bytes, kernel_size, products, weights, weight,
+                    scales, biases, first_output + output, currents, current, spikes, spike,
+                    channels_out, per_spike, most_spikes,
+                )
     num_weights = channels_out * kernel_size * kernel_size * channels_in
     return first_weight + num_weights, first_output + channels_out

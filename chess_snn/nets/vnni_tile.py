@@ -36,12 +36,12 @@ def has_vnni() -> bool:
     return "+avx512vnni" in features
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+@intrinsic  # type: ignore[untyped-decorator]
 def fire_tile(
     _typing: Any, inputs: Any, first_input: Any, channels_in: Any, row_bytes: Any,
     kernel_rows: Any, products: Any, weights: Any, first_weight: Any, scales: Any, biases: Any,
     output: Any, currents: Any, first_current: Any, spikes: Any, first_spike: Any,
-    channels_out: Any, per_spike: Any, most_spikes: Any, carries: Any,
+    channels_out: Any, per_spike: Any, most_spikes: Any,
 ) -> Any:
     """Convolve a tile and let its neurons fire.
 
@@ -61,20 +61,19 @@ def fire_tile(
         scales: float32, of a step of the weights of an output.
         biases: float32, of an output.
         output: the tile's first, in ``scales`` and ``biases``.
-        currents: float32, squares by channels; with ``carries``, those of the shortcut, to which
-            the tile's own are added. Else left alone.
+        currents: float32, squares by channels: those of the shortcut, to which the tile's own are
+            added; None for a layer without.
         first_current: of the tile.
         spikes: uint8, squares by channels, filled.
         first_spike: of the tile.
         channels_out: of a square of ``currents`` and ``spikes``.
         per_spike: float32.
         most_spikes: float32.
-        carries: a constant: 1 or 0.
     """
     integer = types.int64
     signature = types.void(
         inputs, integer, integer, integer, integer, integer, weights, integer, scales, biases,
-        integer, currents, integer, spikes, integer, integer, types.float32, types.float32, carries,
+        integer, currents, integer, spikes, integer, integer, types.float32, types.float32,
     )
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -84,7 +83,7 @@ def fire_tile(
                 array = context.make_array(kind)(context, builder, argument[name])
                 argument[name] = builder.bitcast(array.data, _BYTE.as_pointer())
         sums = _sums(builder, argument)
-        _finish(builder, argument, sums, bool(carries.literal_value))
+        _finish(builder, argument, sums, carries=isinstance(currents, types.Array))
         return context.get_dummy_value()
 
     return signature, codegen
@@ -93,7 +92,7 @@ def fire_tile(
 _ARGUMENTS: Final = (
     "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "products", "weights",
     "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
-    "first_spike", "channels_out", "per_spike", "most_spikes", "carries",
+    "first_spike", "channels_out", "per_spike", "most_spikes",
 )
 
 
