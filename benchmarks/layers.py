@@ -7,11 +7,9 @@ from typing import Final
 from benchmarks.harness import FULL, QUICK, Work, rates_in_turn, torch_threads
 from benchmarks.random_data import random_positions
 from benchmarks.report import Quick, Report, benchmark
-from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import CpuEvaluator, NetConfig, build_network, freeze
 from chess_snn.nets.conv_neuron import LayerKind
-from chess_snn.nets.trunk_cpu import can_compile_trunk
 
 _SIZES: Final = ((3, 32), (6, 64), (10, 128))
 _BATCHES: Final = (1, 4, 16, 64, 256)
@@ -28,8 +26,6 @@ def run(report: Report, quick: Quick = False) -> None:
             blocks=blocks, channels=channels, ticks=1, activation="ilif", levels=8,
             rule_planes=True, target_readout=True,
         )
-        if not can_compile_trunk(spec, config):
-            raise UsageError("this processor has no AVX-512 VNNI; measure on one that has")
         network = build_network(spec, config, seed=0)
         with torch_threads(1), ExitStack() as stack:
             evaluators = {

@@ -21,7 +21,7 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
 
 def _kernels_key() -> str:
-    """Of numba, and of every source that has kernels: all that import this module, and itself."""
+    """Of numba, and of every source that has kernels: all that name this module, and itself."""
     package = Path(__file__).parent
     digest = sources_digest(package.parent, [package.name], lambda text: b"chess_snn.jit" in text)
     return f"{numba.__version__}-{digest}"

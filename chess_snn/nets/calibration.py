@@ -27,6 +27,7 @@ from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.inference import InferenceNetwork, Precision
 from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.trunk_cpu import can_compile_trunk
 
 _CHUNK_SQUARES: Final = (2048, 4096, 8192, 16384)
 _DEFAULT_SQUARES: Final = 4096
@@ -117,7 +118,8 @@ def _key(spec: GameSpec, config: NetConfig, precision: Precision) -> str:
     board = "x".join(map(str, spec.board_shape))
     neurons = f"ilif{config.levels}" if config.activation == "ilif" else config.activation
     shape = f"{config.blocks}x{config.channels} T{config.ticks} {neurons} {precision}"
-    shape = f"board {board}, {shape}"
+    is_compiled = precision == "int8" and can_compile_trunk(spec, config)
+    shape = f"board {board}, {shape}{', compiled' if is_compiled else ''}"
     return f"{_processor()}, {num_cores()} cores, torch {torch.__version__}, {shape}"
 
 

@@ -45,8 +45,8 @@ HOPPER_SHARED_MEMORY: Final = 227 * 1024
 """Bytes that one block may have on an H100 or H200."""
 LayerKind = Literal["separate", "compiled", "fused-4", "fused-8", "trunk"]
 """A convolution and its neurons are two kernels, or one in blocks of 4 or 8 warps; or one kernel
-has all blocks and the policy head's convolution, and the other layers are as in fused-4. Of
-"compiled", which is for CPUs, one kernel has all convolutions."""
+has all blocks and the policy head's convolution, and the other layers are as in fused-4. On a CPU
+"compiled" is one kernel for all convolutions."""
 FUSED_WARPS: Final[dict[LayerKind, int]] = {"fused-4": 4, "fused-8": 8, "trunk": 4}
 """Two small blocks share a multiprocessor, or a large one has it alone."""
 

@@ -50,8 +50,7 @@ class CpuEvaluator:
     """A frozen network with its threads. Use it in a ``with`` block, or call :meth:`close`.
 
     Calls from several threads are safe. The network runs in threads of the evaluator's own with
-    one torch thread each, whatever torch's setting is in the thread that calls; one chunk in that
-    thread, if it has one torch thread too.
+    one torch thread each, whatever torch's setting is in the thread that calls.
     """
 
     def __init__(
@@ -109,14 +108,10 @@ class CpuEvaluator:
             with self._counters_lock:
                 self.network_seconds += (time.thread_time() - start) / self.num_threads
 
-        def answer_chunk(chunk: slice) -> None:
-            self._limit.answer(chunk, answer)
-
-        chunks = list(self._chunks(len(planes)))
-        if len(chunks) == 1 and torch.get_num_threads() == 1:
-            answer_chunk(chunks[0])  # handing it to a thread takes longer than a few positions
-        else:
-            list(self._threads.map(answer_chunk, chunks))  # list: raise what a thread raised
+        # list: wait for all, and raise what a thread raised.
+        list(self._threads.map(
+            lambda chunk: self._limit.answer(chunk, answer), self._chunks(len(planes))
+        ))
         return Evaluation(legal_logits, value_stm, wdl_stm)
 
     def close(self) -> None:

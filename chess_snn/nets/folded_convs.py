@@ -67,13 +67,14 @@ class BinaryConv(nn.Module):
         may pack for others and pack again in every call, as it did with 48 and 96 channels.
         """
         super().__init__()
-        self.weight, self.scale_C = round_weights(conv.weight.detach())
+        rounded, scale_C = round_weights(conv.weight.detach())
         self._geometry = (list(conv.stride), list(conv.padding), list(conv.dilation), conv.groups)
         assert conv.bias is not None
-        self.bias_C = conv.bias.detach().clone()
-        self._zero_points_C = torch.zeros(len(self.scale_C), dtype=torch.int32)
+        self._bias_C = conv.bias.detach().clone()
+        self._scale_C = scale_C
+        self._zero_points_C = torch.zeros(len(scale_C), dtype=torch.int32)
         self._packed = _onednn().qconv_prepack(
-            self.weight, self.scale_C, _NO_SCALE, _NO_ZERO_POINT, *self._geometry,
+            rounded, scale_C, _NO_SCALE, _NO_ZERO_POINT, *self._geometry,
             [_PACKED_IMAGES, conv.in_channels, *board_shape],
         )
 
@@ -81,8 +82,8 @@ class BinaryConv(nn.Module):
         """Currents bfloat16[X, C, H, W]."""
         dtype = torch.bfloat16 if processor_has_bfloat16() else torch.float32
         currents_XCHW: Tensor = _onednn().qconv2d_pointwise(
-            x_XCHW, _NO_SCALE, _NO_ZERO_POINT, self._packed, self.scale_C, self._zero_points_C,
-            self.bias_C, *self._geometry, _NO_SCALE, _NO_ZERO_POINT, dtype, "none", [], "",
+            x_XCHW, _NO_SCALE, _NO_ZERO_POINT, self._packed, self._scale_C, self._zero_points_C,
+            self._bias_C, *self._geometry, _NO_SCALE, _NO_ZERO_POINT, dtype, "none", [], "",
         )
         return currents_XCHW.bfloat16()
 

@@ -116,13 +116,16 @@ class InferenceNetwork(nn.Module):
         self.second_layers = nn.ModuleList(fold(block.conv2) for block in blocks)
         self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
         self.trunk: FusedTrunk | CompiledTrunk | None = None
-        inner = [*(layer for block in self.blocks for layer in block), self.policy_layer]
         if layers == "trunk":
-            self.trunk = FusedTrunk(cast("list[FusedConv]", inner), self.config)
+            halves = [layer for block in self.blocks for layer in block]
+            fused = cast("list[FusedConv]", [*halves, self.policy_layer])
+            self.trunk = FusedTrunk(fused, self.config)
         elif layers == "compiled":
-            separate = cast("list[SeparateLayer]", [self.stem, *inner, self.value_layer])
-            convs = [cast(BinaryConv, layer.conv) for layer in separate]
-            self.trunk = CompiledTrunk(convs, self.config, _FEWEST_IMAGES)
+            inner = [half for block in blocks for half in (block.conv1, block.conv2)]
+            self.trunk = CompiledTrunk([
+                fuse_conv_bn_eval(layer.conv, layer.norm)
+                for layer in (source.stem, *inner, policy.conv, value.conv)
+            ], self.config)
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
@@ -138,9 +141,8 @@ class InferenceNetwork(nn.Module):
 
     @property
     def rows_multiple(self) -> int:
-        """A CPU's batches are filled up to a multiple, so that no answer depends on their size."""
-        is_filled = isinstance(self.trunk, CompiledTrunk)
-        return 1 if is_filled else -(-_FEWEST_IMAGES // self.config.ticks)
+        """A CPU's batches are to be filled up to a multiple, so that no answer depends on them."""
+        return 1 if self.layers == "compiled" else -(-_FEWEST_IMAGES // self.config.ticks)
 
     @property
     def readouts(self) -> PolicyReadout:
@@ -166,8 +168,7 @@ class InferenceNetwork(nn.Module):
     def forward(self, planes_BPHW: Tensor) -> InferenceOutput:
         """Evaluate planes in {0, 1} of any type, on the network's device."""
         fired_TBVHW, rate_BCHW = self._fire(planes_BPHW)
-        value_logits_BV = self._value(fired_TBVHW)[: len(planes_BPHW)]
-        return InferenceOutput(self.readouts.of_all(rate_BCHW), value_logits_BV)
+        return InferenceOutput(self.readouts.of_all(rate_BCHW), self._value(fired_TBVHW))
 
     def answer(
         self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
@@ -202,7 +203,7 @@ class InferenceNetwork(nn.Module):
     def _fire(self, planes_BPHW: Tensor) -> tuple[Tensor, Tensor]:
         """What the convolutions of the heads fire.
 
-        Spikes [T, B or more, V, H, W] of the value head, and rates [B, C, H, W] of the policy head.
+        Spikes [T, B, V, H, W] of the value head, and rates [B, C, H, W] of the policy head.
         """
         planes = self.input_of(planes_BPHW)
         if isinstance(self.trunk, CompiledTrunk):
@@ -220,9 +221,11 @@ class InferenceNetwork(nn.Module):
 
     def _value(self, fired_TBVHW: Tensor) -> Tensor:
         seen_TBF = squares_first(fired_TBVHW).to(self.dtype)
-        return read_float32(
-            self.value_readout, self.neurons.mean_rate(self.value_hidden(seen_TBF))
-        )
+        batch = seen_TBF.shape[1]
+        if self.layers == "compiled":  # whose planes are not filled up
+            seen_TBF = nn.functional.pad(seen_TBF, (0, 0, 0, -batch % _FEWEST_IMAGES))
+        rate_BF = self.neurons.mean_rate(self.value_hidden(seen_TBF))
+        return read_float32(self.value_readout, rate_BF)[:batch]
 
 
 def freeze(
@@ -236,15 +239,23 @@ def freeze(
         precision: of convolutions and currents.
         device: where it will run.
         neurons: instead of the device's usual ones (``neurons.kind`` of the result names them).
-        layers: whether a convolution and its neurons are one kernel; None takes the first of
-            :func:`possible_layers`. :mod:`chess_snn.nets.layer_choice` measures which is fastest.
+        layers: what is one kernel; None takes the first of :func:`possible_layers`. On a GPU
+            :mod:`chess_snn.nets.layer_choice` measures which is fastest.
 
     Raises:
-        ConfigError: an unknown precision, or one that this network or device cannot have.
+        ConfigError: an unknown precision, one that this network or device cannot have, or
+            "compiled" layers where they are not possible.
     """
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
-    layers = layers or possible_layers(network.spec, network.config, precision, device)[0]
+    if layers in (None, "compiled"):
+        kinds = possible_layers(network.spec, network.config, precision, device)
+        if layers not in (None, *kinds):
+            raise ConfigError(
+                'layers are "compiled" in int8 on a CPU with AVX-512 VNNI, for integer neurons and '
+                f"a multiple of 32 channels; this network has {kinds}"
+            )
+        layers = kinds[0]
     if neurons is None:
         integer_spikes = precision == "int8" and device.type == "cpu"
         neurons = choose_neurons(network.config, device, integer_spikes)
@@ -255,6 +266,8 @@ def possible_layers(
     spec: GameSpec, config: NetConfig, precision: Precision, device: torch.device
 ) -> list[LayerKind]:
     """The kinds of layers that a network can have on ``device``.
+
+    On a CPU it is the faster one; "separate" layers can be had too where it is "compiled".
 
     Raises:
         ConfigError: there is none.

@@ -1,8 +1,8 @@
 """All convolutions of a network and their neurons as one kernel, for int8 on CPUs.
 
 The kernel takes one position through all layers before it begins the next, so that spikes stay in
-the first-level cache, and one position costs no more than its share of many. Layers by oneDNN take
-a fixed time for each call, which is most of it up to some sixteen positions.
+the cache next to the core, and one position costs no more than its share of many. Layers by oneDNN
+take a fixed time for each call, which is most of it up to some sixteen positions.
 
 Its spikes are those of :class:`chess_snn.nets.folded_convs.BinaryConv` and
 :class:`chess_snn.nets.inference_neurons.CompiledNeurons`, to the bit.
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from chess_snn.games.base import GameSpec
 from chess_snn.jit import kernel
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.folded_convs import BinaryConv
+from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.integer_neuron import count_spikes
 from chess_snn.nets.vnni_tile import (
     INPUTS_OF_PRODUCT,
@@ -34,69 +34,72 @@ from chess_snn.types import Float32Array, UInt8Array
 
 
 def can_compile_trunk(spec: GameSpec, config: NetConfig) -> bool:
-    """Whether the kernel can be that of a network in int8 on this processor."""
+    """Whether the kernel can run a network of this shape in int8 on this processor."""
     return (
         config.activation == "ilif" and config.channels % TILE_OUTPUTS == 0
         and spec.board_shape[1] % TILE_SQUARES == 0 and has_vnni()
-        and counts_by_rounding(config.threshold, config.levels)
+        and spikes_of_current(config.threshold, config.levels) is not None
     )
 
 
 @cache
-def counts_by_rounding(threshold: float, levels: int) -> bool:
-    """Whether ``current / threshold``, rounded, is the number of spikes of every bfloat16.
+def spikes_of_current(threshold: float, levels: int) -> np.float32 | None:
+    """About ``1 / threshold``: its product with any bfloat16, rounded, is the number of spikes.
 
-    Quotient and thresholds are rounded, so it need not be where levels are close together.
+    Both the thresholds of :func:`chess_snn.nets.integer_neuron.level_thresholds` and the product
+    are rounded, so neighbours of the quotient are tried too. None where none serves all.
     """
     currents = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        quotients = currents * _per_spike(threshold) + np.float32(0.5)
-    rounded = np.fmin(np.fmax(quotients, 0), np.float32(levels)).astype(np.int32)
     counted = count_spikes(torch.from_numpy(currents), threshold, levels).numpy()
-    return bool((rounded == counted).all())
+    quotient = np.float32(1) / np.float32(threshold)
+    for factor in (quotient, *(np.nextafter(quotient, to, dtype=np.float32) for to in (np.inf, 0))):
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = currents * factor + np.float32(0.5)
+        rounded = np.fmin(np.fmax(products, 0), np.float32(levels)).astype(np.int32)
+        if (rounded == counted).all():
+            return np.float32(factor)
+    return None
 
 
 class CompiledTrunk(nn.Module):
     """From planes to what the heads read: spikes of the value head, rates of the policy head."""
 
-    def __init__(self, convs: Sequence[BinaryConv], config: NetConfig, fewest_rows: int) -> None:
-        """Order the weights of ``convs`` as the kernel reads them.
+    def __init__(self, convs: Sequence[nn.Conv2d], config: NetConfig) -> None:
+        """Round the weights of ``convs`` and order them as the kernel reads them.
 
         Args:
-            convs: the stem's, two of each block, the policy head's and the value head's.
-            config: of the network.
-            fewest_rows: spikes of the value head are filled up to a multiple, with zeros.
+            convs: with folded normalisation: the stem's, two of each block, the policy head's and
+                the value head's.
+            config: of the network, for which :func:`can_compile_trunk`.
         """
         super().__init__()
         self._channels, self._value_channels = config.channels, config.value_channels
-        self._fewest_rows = fewest_rows
-        self._neuron = _per_spike(config.threshold), np.float32(config.levels)
-        self._weights = np.concatenate([_tiles(conv.weight) for conv in convs])
+        self._num_blocks = config.blocks
+        spikes = spikes_of_current(config.threshold, config.levels)
+        assert spikes is not None
+        self._neuron = spikes, np.float32(config.levels)
+        weights, scales = zip(*(round_weights(conv.weight.detach()) for conv in convs), strict=True)
+        biases = [conv.bias.detach() for conv in convs if conv.bias is not None]
+        self._weights = np.concatenate([_tiles(weight) for weight in weights])
         self._scales, self._biases = (
             np.concatenate([_filled(each, TILE_OUTPUTS, 0).numpy() for each in both])
-            for both in ([conv.scale_C for conv in convs], [conv.bias_C for conv in convs])
+            for both in (scales, biases)
         )
-        self._num_blocks = config.blocks
 
     def forward(self, planes_BPHW: Tensor) -> tuple[Tensor, Tensor]:
-        """Spikes uint8[1, B or more, V, H, W] and rates float32[B, C, H, W], channels-last.
+        """Spikes uint8[1, B, V, H, W] and rates float32[B, C, H, W], channels-last.
 
         Args:
             planes_BPHW: uint8, channels-last.
         """
         batch, _, height, width = planes_BPHW.shape
-        rows = -(-batch // self._fewest_rows) * self._fewest_rows
-        fired_BHWV = torch.zeros((rows, height, width, self._value_channels), dtype=torch.uint8)
+        fired_BHWV = torch.empty((batch, height, width, self._value_channels), dtype=torch.uint8)
         rate_BHWC = torch.empty((batch, height, width, self._channels))
         _fire_boards(
             planes_BPHW.permute(0, 2, 3, 1).numpy(), self._weights, self._scales, self._biases,
             self._num_blocks, *self._neuron, fired_BHWV.numpy(), rate_BHWC.numpy(),
         )
         return fired_BHWV.permute(0, 3, 1, 2).unsqueeze(0), rate_BHWC.permute(0, 3, 1, 2)
-
-
-def _per_spike(threshold: float) -> np.float32:
-    return np.float32(1) / np.float32(threshold)
 
 
 def _tiles(weight: Tensor) -> np.ndarray:
@@ -127,7 +130,7 @@ def _fire_boards(
     num_blocks: int, per_spike: np.float32, most_spikes: np.float32, value_spikes: UInt8Array,
     rates: Float32Array,
 ) -> None:
-    """Fill ``value_spikes`` [>= B, H, W, V] and ``rates`` [B, H, W, C] of ``planes`` [B, H, W, P].
+    """Fill ``value_spikes`` [B, H, W, V] and ``rates`` [B, H, W, C] of ``planes`` [B, H, W, P].
 
     Boards have a rim of one square that stays 0, so that a window needs no test for the edge.
     """
@@ -168,7 +171,7 @@ def _fire_layer(
 ) -> tuple[int, int]:
     """One layer of one board; ``inputs`` and ``spikes`` are [H + 2, W + 2, channels].
 
-    ``currents`` [H, W, channels] are those of the shortcut, if it ends here; its new ones are left.
+    ``currents`` [H, W, channels] are those of the shortcut, if it ends here; the sum replaces them.
 
     Returns:
         The first weight and the first output of the next layer.

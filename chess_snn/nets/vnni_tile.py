@@ -1,9 +1,9 @@
 """One tile of a layer of integer neurons in vector registers, by the dot products of AVX-512 VNNI.
 
-LLVM makes no such products of loops, so :func:`fire_tile`, for kernels of :mod:`chess_snn.jit`,
-emits its instructions itself. One multiplies four inputs of a square with the weights of sixteen
-outputs. The sums of a tile, 4 squares by 32 outputs, stay in registers until they have become
-spikes, and currents are written only where a shortcut carries them.
+LLVM does not turn loops into these instructions, so :func:`fire_tile`, for kernels of
+:mod:`chess_snn.jit`, emits them itself. One instruction multiplies four inputs of a square with the
+weights of sixteen outputs. The sums of a tile, 4 squares by 32 outputs, stay in registers until
+they have become spikes, and currents are written only where a shortcut carries them.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 TILE_SQUARES: Final = 4
-"""Of one row of the board: enough independent sums that none waits for the one before."""
+"""Of one row of the board: with so many sums, no product waits for the one before."""
 TILE_OUTPUTS: Final = 32
 INPUTS_OF_PRODUCT: Final = 4
 """Multiplied and added in one lane of one instruction."""
@@ -49,11 +49,13 @@ def fire_tile(
     with a shortcut. A neuron fires the whole part of ``current * per_spike + 1/2``, from 0 to
     ``most_spikes``.
 
+    Arrays are contiguous, and ``first_...`` are places in them.
+
     Args:
         inputs: uint8, squares by channels.
         first_input: of the window of the tile's first square; the next squares' follow.
         channels_in: of a square of the inputs, a multiple of ``INPUTS_OF_PRODUCT``.
-        row_bytes: from one row of the window to the next.
+        row_bytes: from one row of the window to the next, as inputs.
         kernel_rows: of the window.
         products: of a row of the window, for each output.
         weights: int8[kernel_rows, products, outputs, inputs].

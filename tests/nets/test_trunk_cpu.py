@@ -8,10 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets import NetConfig, build_network, freeze, inference, make_evaluator, net_config
+from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config, trunk_cpu
+from chess_snn.nets.conv_neuron import SeparateLayer
+from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.inference import possible_layers
-from chess_snn.nets.trunk_cpu import can_compile_trunk, counts_by_rounding
+from chess_snn.nets.inference_neurons import CompiledNeurons
+from chess_snn.nets.trunk_cpu import CompiledTrunk
 from chess_snn.nets.vnni_tile import has_vnni
 
 CPU = torch.device("cpu")
@@ -106,28 +110,62 @@ def test_an_evaluator_uses_it(positions):
     assert one.value_stm[0] == whole.value_stm[5]
 
 
+@needs_vnni
+@pytest.mark.parametrize("shape", [(6, 8), (3, 4), (8, 8)])
+def test_boards_need_not_be_square(shape):
+    net = config(channels=32, value_channels=5)
+    torch.manual_seed(1)
+    sizes = [(6, 32, 3), *[(32, 32, 3)] * 3, (32, 5, 1)]
+    convs = [torch.nn.Conv2d(*size, padding=size[2] // 2) for size in sizes]
+    planes = torch.rand(4, 6, *shape).lt(0.3).to(torch.uint8)
+    planes = planes.contiguous(memory_format=torch.channels_last)
+
+    neurons = CompiledNeurons(net, integer_spikes=True)
+    stem, first, second, policy, value = (
+        SeparateLayer(BinaryConv(conv, shape), neurons) for conv in convs
+    )
+    with torch.inference_mode():
+        currents, fired = stem.fire_static(planes, 1)
+        _, fired = second.add_and_fire(currents, first.fire(fired))
+        spikes, rates = CompiledTrunk(convs, net)(planes)
+        assert torch.equal(rates, policy.mean_rate(fired))
+        assert torch.equal(spikes, value.fire(fired))
+
+
 @pytest.mark.parametrize(
     ("spec", "net"),
     [
         (CHESS, net_config("tiny")), (CHESS, net_config("tiny").baseline()),
         (CHESS, config(channels=48)), (replace(CHESS, board_shape=(8, 6)), config()),
-        (CHESS, config(levels=64, threshold=1e-3)),
+        (CHESS, config(levels=16, threshold=0.3)),
     ],
-    ids=["leaky", "baseline", "48 channels", "6 columns", "levels too close"],
+    ids=["leaky", "baseline", "48 channels", "6 columns", "not counted by rounding"],
 )
-def test_other_networks_have_separate_layers(spec, net):
-    assert not can_compile_trunk(spec, net)
+def test_other_networks_have_separate_layers(monkeypatch, spec, net):
+    monkeypatch.setattr(trunk_cpu, "has_vnni", lambda: True)
+    assert trunk_cpu.can_compile_trunk(CHESS, config())
+    assert not trunk_cpu.can_compile_trunk(spec, net)
 
 
-@pytest.mark.parametrize("levels", [1, 8, 64])
-@pytest.mark.parametrize("threshold", [0.03, 0.25, 1 / 3, 0.5, 0.7, 97.3])
-def test_usual_levels_are_counted_by_rounding(threshold, levels):
-    assert counts_by_rounding(threshold, levels)
+@pytest.mark.parametrize("levels", [1, 4, 8])
+@pytest.mark.parametrize("threshold", [k / 100 for k in range(5, 200, 10)])
+def test_usual_spikes_are_counted_by_rounding(threshold, levels):
+    """0.55 with 8 levels needs a neighbour of the quotient."""
+    assert trunk_cpu.spikes_of_current(threshold, levels) is not None
 
 
 def test_processors_without_the_instructions_have_separate_layers(monkeypatch):
-    monkeypatch.setattr(inference, "can_compile_trunk", lambda *_: False)
-    assert possible_layers(CHESS, config(), "int8", CPU) == ["separate"]
+    monkeypatch.setattr(trunk_cpu, "has_vnni", lambda: False)
+    network = build_network(CHESS, config(), seed=0)
+    assert freeze(network, "int8").layers == "separate"
+    with pytest.raises(ConfigError, match="AVX-512 VNNI"):
+        freeze(network, "int8", layers="compiled")
+
+
+@pytest.mark.parametrize(("net", "precision"), [(config(), "bf16"), (net_config("tiny"), "int8")])
+def test_it_is_refused_where_it_would_say_something_else(net, precision):
+    with pytest.raises(ConfigError, match="compiled"):
+        freeze(build_network(CHESS, net, seed=0), precision, layers="compiled")
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp32"])

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import torch
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -56,7 +55,6 @@ def evaluator_of(folder: CampaignFolder, generation: int, *, num_threads: int = 
     checkpoint = folder.checkpoint(generation)
     digest = str(read_manifest(checkpoint).meta["weights_digest"])
     device = device_of(folder.config)
-    torch.set_num_threads(1)  # training may have set more; the evaluator has its own threads
     return _kept_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
 
 
