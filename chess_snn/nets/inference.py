@@ -110,22 +110,23 @@ class InferenceNetwork(nn.Module):
                 return SeparateLayer(BinaryConv(conv, self.spec.board_shape), neurons)
             return SeparateLayer(FloatConv(conv, late_bias).to(self.dtype), neurons)
 
-        self.stem = fold(source.stem, late_bias=False)
-        blocks = [block for block in source.blocks if isinstance(block, Block)]
-        self.first_layers = nn.ModuleList(fold(block.conv1) for block in blocks)
-        self.second_layers = nn.ModuleList(fold(block.conv2) for block in blocks)
-        self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
         self.trunk: FusedTrunk | CompiledTrunk | None = None
-        if layers == "trunk":
-            halves = [layer for block in self.blocks for layer in block]
-            fused = cast("list[FusedConv]", [*halves, self.policy_layer])
-            self.trunk = FusedTrunk(fused, self.config)
-        elif layers == "compiled":
+        blocks = [block for block in source.blocks if isinstance(block, Block)]
+        if layers == "compiled":
             inner = [half for block in blocks for half in (block.conv1, block.conv2)]
             self.trunk = CompiledTrunk([
                 fuse_conv_bn_eval(layer.conv, layer.norm)
                 for layer in (source.stem, *inner, policy.conv, value.conv)
             ], self.config)
+        else:
+            self.stem = fold(source.stem, late_bias=False)
+            self.first_layers = nn.ModuleList(fold(block.conv1) for block in blocks)
+            self.second_layers = nn.ModuleList(fold(block.conv2) for block in blocks)
+            self.policy_layer, self.value_layer = fold(policy.conv), fold(value.conv)
+        if layers == "trunk":
+            halves = [layer for block in self.blocks for layer in block]
+            fused = cast("list[FusedConv]", [*halves, self.policy_layer])
+            self.trunk = FusedTrunk(fused, self.config)
         self.value_hidden = value.hidden.to(self.dtype)
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
@@ -157,7 +158,7 @@ class InferenceNetwork(nn.Module):
     def has_shape_of(self, other: "InferenceNetwork") -> bool:
         """Whether both differ in their weights alone; False where these are packed."""
         return (
-            not any(isinstance(layer, BinaryConv) for layer in self.modules())
+            not any(isinstance(layer, BinaryConv | CompiledTrunk) for layer in self.modules())
             and self.state_dict().keys() == other.state_dict().keys()
             and all(
                 getattr(self, name) == getattr(other, name)
