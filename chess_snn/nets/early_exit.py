@@ -129,7 +129,7 @@ class _Run:
             fired = self._fire(next(layers), u_NCHW)
         policy = self._fire(next(layers), network.policy_layer(fired)).float()
         seen = squares_first(self._fire(next(layers), network.value_layer(fired)))
-        value = self._fire(next(layers), network.value_hidden(seen.to(network.dtype))).float()
+        value = self._fire(next(layers), network.value_currents(seen)).float()
         self._policy_sum = policy if self._policy_sum is None else self._policy_sum + policy
         self._value_sum = value if self._value_sum is None else self._value_sum + value
         return self._policy_sum / self._ticks, self._value_sum / self._ticks

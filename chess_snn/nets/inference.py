@@ -12,8 +12,8 @@ On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.c
 in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`). On a CPU all convolutions of
 integer neurons may be one (:mod:`chess_snn.nets.trunk_cpu`).
 
-Processors without bfloat16 (those with AVX2 alone) convolve in float32 and round the currents to
-bfloat16: the same numbers, but for the order of sums in bf16.
+Processors without bfloat16 (those with AVX2 alone) multiply in float32 and round the currents to
+bfloat16: the same numbers, but for the order of sums.
 
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions, V
 outputs of the value head, X images.
@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from chess_snn.config import check_choice
+from chess_snn.devices import processor_has_bfloat16
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
@@ -40,6 +41,7 @@ from chess_snn.nets.conv_neuron import (
     SeparateLayer,
     can_fuse,
 )
+from chess_snn.nets.dot_tile import TILE_OUTPUTS
 from chess_snn.nets.folded_convs import BinaryConv, FloatConv, has_integer_convolutions
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
@@ -128,6 +130,8 @@ class InferenceNetwork(nn.Module):
             fused = cast("list[FusedConv]", [*halves, self.policy_layer])
             self.trunk = FusedTrunk(fused, self.config)
         self.value_hidden = value.hidden.to(self.dtype)
+        if device.type == "cpu" and not processor_has_bfloat16():
+            self.value_hidden.float()
         self.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.policy_readout = policy.readout.to(device)
         self.target_readout = None if policy.target_readout is None else (
@@ -220,12 +224,17 @@ class InferenceNetwork(nn.Module):
             rate_BCHW = self.policy_layer.mean_rate(fired_TBCHW)
         return self.value_layer.fire(fired_TBCHW), rate_BCHW
 
+    def value_currents(self, seen_XF: Tensor) -> Tensor:
+        """Of the value head's second layer, from the spikes of its first."""
+        currents: Tensor = self.value_hidden(seen_XF.to(self.value_hidden.weight.dtype))
+        return currents.to(self.dtype)
+
     def _value(self, fired_TBVHW: Tensor) -> Tensor:
-        seen_TBF = squares_first(fired_TBVHW).to(self.dtype)
+        seen_TBF = squares_first(fired_TBVHW)
         batch = seen_TBF.shape[1]
         if self.layers == "compiled":  # whose planes are not filled up
             seen_TBF = nn.functional.pad(seen_TBF, (0, 0, 0, -batch % _FEWEST_IMAGES))
-        rate_BF = self.neurons.mean_rate(self.value_hidden(seen_TBF))
+        rate_BF = self.neurons.mean_rate(self.value_currents(seen_TBF))
         return read_float32(self.value_readout, rate_BF)[:batch]
 
 
@@ -253,8 +262,8 @@ def freeze(
         kinds = possible_layers(network.spec, network.config, precision, device)
         if layers not in (None, *kinds):
             raise ConfigError(
-                'layers are "compiled" in int8 on a CPU with AVX-512 VNNI, for integer neurons and '
-                f"a multiple of 32 channels; this network has {kinds}"
+                'layers are "compiled" in int8 on a CPU with AVX2 or AVX-512 VNNI, for integer '
+                f"neurons and a multiple of {TILE_OUTPUTS} channels; this network has {kinds}"
             )
         layers = kinds[0]
     if neurons is None:

@@ -21,15 +21,16 @@ from torch import Tensor, nn
 from chess_snn.games.base import GameSpec
 from chess_snn.jit import kernel
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.folded_convs import round_weights
-from chess_snn.nets.integer_neuron import count_spikes
-from chess_snn.nets.vnni_tile import (
+from chess_snn.nets.dot_tile import (
+    HAS_DOT_PRODUCTS,
     INPUTS_OF_PRODUCT,
     TILE_OUTPUTS,
     TILE_SQUARES,
     fire_tile,
-    has_vnni,
+    most_products,
 )
+from chess_snn.nets.folded_convs import round_weights
+from chess_snn.nets.integer_neuron import count_spikes
 from chess_snn.types import Float32Array, UInt8Array
 
 
@@ -37,7 +38,7 @@ def can_compile_trunk(spec: GameSpec, config: NetConfig) -> bool:
     """Whether the kernel can run a network of this shape in int8 on this processor."""
     return (
         config.activation == "ilif" and config.channels % TILE_OUTPUTS == 0
-        and spec.board_shape[1] % TILE_SQUARES == 0 and has_vnni()
+        and spec.board_shape[1] % TILE_SQUARES == 0 and HAS_DOT_PRODUCTS
         and spikes_of_current(config.threshold, config.levels) is not None
     )
 
@@ -77,7 +78,7 @@ class CompiledTrunk(nn.Module):
         self._num_blocks = config.blocks
         spikes = spikes_of_current(config.threshold, config.levels)
         assert spikes is not None
-        self._neuron = spikes, np.float32(config.levels)
+        self._neuron = spikes, np.float32(config.levels), most_products(config.levels)
         weights, scales = zip(*(round_weights(conv.weight.detach()) for conv in convs), strict=True)
         biases = [conv.bias.detach() for conv in convs if conv.bias is not None]
         self._weights = np.concatenate([_tiles(weight) for weight in weights])
@@ -127,8 +128,8 @@ def _filled(tensor_X: Tensor, multiple: int, dim: int) -> Tensor:
 @kernel
 def _fire_boards(
     planes: UInt8Array, weights: np.ndarray, scales: Float32Array, biases: Float32Array,
-    num_blocks: int, per_spike: np.float32, most_spikes: np.float32, value_spikes: UInt8Array,
-    rates: Float32Array,
+    num_blocks: int, per_spike: np.float32, most_spikes: np.float32, most_products: int,
+    value_spikes: UInt8Array, rates: Float32Array,
 ) -> None:
     """Fill ``value_spikes`` [B, H, W, V] and ``rates`` [B, H, W, C] of ``planes`` [B, H, W, P].
 
@@ -142,7 +143,7 @@ def _fire_boards(
     inner = np.zeros((*rim, channels), np.uint8)
     values = np.zeros((*rim, -(-value_channels // TILE_OUTPUTS) * TILE_OUTPUTS), np.uint8)
     currents = np.empty((height, width, channels), np.float32)
-    layer = weights, scales, biases, per_spike, most_spikes
+    layer = weights, scales, biases, per_spike, most_spikes, most_products
     for b in range(batch):
         for row in range(height):
             for column in range(width):
@@ -165,7 +166,7 @@ def _fire_boards(
 
 @kernel
 def _fire_layer(
-    layer: tuple[np.ndarray, Float32Array, Float32Array, np.float32, np.float32],
+    layer: tuple[np.ndarray, Float32Array, Float32Array, np.float32, np.float32, int],
     first_weight: int, first_output: int, kernel_size: int, inputs: UInt8Array,
     currents: Float32Array | None, spikes: UInt8Array,
 ) -> tuple[int, int]:
@@ -176,10 +177,12 @@ def _fire_layer(
     Returns:
         The first weight and the first output of the next layer.
     """
-    weights, scales, biases, per_spike, most_spikes = layer
+    weights, scales, biases, per_spike, most_spikes, most_products = layer
     height, width, channels_in = inputs.shape
     channels_out = spikes.shape[2]
-    products = kernel_size * channels_in // INPUTS_OF_PRODUCT
+    row_products, parts = kernel_size * channels_in // INPUTS_OF_PRODUCT, 1
+    while row_products % parts or row_products // parts > most_products:
+        parts += 1
     row_bytes = width * channels_in
     margin = 1 - kernel_size // 2
     for output in range(0, channels_out, TILE_OUTPUTS):
@@ -190,9 +193,9 @@ def _fire_layer(
                 current = (row * (width - 2) + column) * channels_out + output
                 spike = ((row + 1) * width + column + 1) * channels_out + output
                 fire_tile(
-                    inputs, window, channels_in, row_bytes, kernel_size, products, weights, weight,
-                    scales, biases, first_output + output, currents, current, spikes, spike,
-                    channels_out, per_spike, most_spikes,
+                    inputs, window, channels_in, row_bytes, kernel_size, parts,
+                    row_products // parts, weights, weight, scales, biases, first_output + output,
+                    currents, current, spikes, spike, channels_out, per_spike, most_spikes,
                 )
     num_weights = channels_out * kernel_size * kernel_size * channels_in
     return first_weight + num_weights, first_output + channels_out

@@ -3,6 +3,9 @@
 oneDNN's layers are compared with exact sums in ``test_binary_conv.py``.
 """
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -12,16 +15,18 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config, trunk_cpu
 from chess_snn.nets.conv_neuron import SeparateLayer
+from chess_snn.nets.dot_tile import HAS_DOT_PRODUCTS, HAS_VNNI
 from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.inference import possible_layers
 from chess_snn.nets.inference_neurons import CompiledNeurons
 from chess_snn.nets.trunk_cpu import CompiledTrunk
-from chess_snn.nets.vnni_tile import has_vnni
 
 CPU = torch.device("cpu")
 CHESS, SOLO = get_game("chess").spec, get_game("2048").spec
 
-needs_vnni = pytest.mark.skipif(not has_vnni(), reason="this processor has no AVX-512 VNNI")
+needs_dot_products = pytest.mark.skipif(
+    not HAS_DOT_PRODUCTS, reason="this processor has neither AVX-512 VNNI nor AVX2"
+)
 
 
 def config(blocks=1, channels=32, levels=4, **others):
@@ -64,7 +69,7 @@ def both(spec, net):
     return freeze(network, "int8", layers="separate"), freeze(network, "int8")
 
 
-@needs_vnni
+@needs_dot_products
 @pytest.mark.parametrize("rows", [16, 48])
 @pytest.mark.parametrize("game", [CHESS, SOLO], ids=["chess", "2048"])
 @pytest.mark.parametrize("name", CASES)
@@ -85,7 +90,7 @@ def test_it_fires_what_separate_layers_fire(name, game, rows):
     assert torch.equal(answer.value_logits_BV, expected.value_logits_BV)
 
 
-@needs_vnni
+@needs_dot_products
 @pytest.mark.parametrize("rows", [1, 2, 7, 17])
 def test_a_few_positions_are_answered_as_among_many(rows):
     _, compiled = both(CHESS, CASES["three tiles of outputs"])
@@ -97,7 +102,7 @@ def test_a_few_positions_are_answered_as_among_many(rows):
     assert torch.equal(part.value_logits_BV, whole.value_logits_BV[20 : 20 + rows])
 
 
-@needs_vnni
+@needs_dot_products
 def test_an_evaluator_uses_it(positions):
     network = trained(CHESS, CASES["tiny"])
     with make_evaluator(network, precision="int8") as evaluator:
@@ -110,19 +115,11 @@ def test_an_evaluator_uses_it(positions):
     assert one.value_stm[0] == whole.value_stm[5]
 
 
-@needs_vnni
-@pytest.mark.parametrize("shape", [(6, 8), (3, 4), (8, 8)])
-def test_boards_need_not_be_square(shape):
-    net = config(channels=32, value_channels=5)
-    torch.manual_seed(1)
-    sizes = [(6, 32, 3), *[(32, 32, 3)] * 3, (32, 5, 1)]
-    convs = [torch.nn.Conv2d(*size, padding=size[2] // 2) for size in sizes]
-    planes = torch.rand(4, 6, *shape).lt(0.3).to(torch.uint8)
-    planes = planes.contiguous(memory_format=torch.channels_last)
-
+def check_convs(convs, planes, net):
+    """That the kernel fires what separate layers fire."""
     neurons = CompiledNeurons(net, integer_spikes=True)
     stem, first, second, policy, value = (
-        SeparateLayer(BinaryConv(conv, shape), neurons) for conv in convs
+        SeparateLayer(BinaryConv(conv, planes.shape[2:]), neurons) for conv in convs
     )
     with torch.inference_mode():
         currents, fired = stem.fire_static(planes, 1)
@@ -132,17 +129,53 @@ def test_boards_need_not_be_square(shape):
         assert torch.equal(spikes, value.fire(fired))
 
 
+def random_convs(net, planes):
+    torch.manual_seed(1)
+    channels, values = net.channels, net.value_channels
+    sizes = [(planes, channels, 3), *[(channels, channels, 3)] * 3, (channels, values, 1)]
+    return [torch.nn.Conv2d(*size, padding=size[2] // 2) for size in sizes]
+
+
+@needs_dot_products
+@pytest.mark.parametrize("shape", [(6, 8), (3, 4), (8, 8)])
+def test_boards_need_not_be_square(shape):
+    net = config(channels=32, value_channels=5)
+    planes = torch.rand(4, 6, *shape).lt(0.3).to(torch.uint8)
+    planes = planes.contiguous(memory_format=torch.channels_last)
+    check_convs(random_convs(net, planes.shape[1]), planes, net)
+
+
+@needs_dot_products
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("levels", [1, 2, 3, 4, 8, 64])
+def test_the_largest_sums_are_exact(levels, sign):
+    """All spikes and weights are as large as they can be; a current is about the sum of one step.
+
+    With AVX2, sums in 16 bits come within 2 % of the largest number.
+    """
+    net = config(channels=64, levels=levels, threshold=0.5 ** 6)
+    convs = random_convs(net, planes=12)
+    for conv in convs[1:]:
+        conv.weight.data.fill_(sign)
+        largest = -sign * levels * conv.in_channels * conv.kernel_size[0] ** 2
+        conv.bias.data.copy_(largest * torch.linspace(0, 1, len(conv.bias)))
+    convs[0].weight.data.fill_(1)
+    planes = torch.ones(2, 12, 8, 8, dtype=torch.uint8)
+    planes = planes.contiguous(memory_format=torch.channels_last)
+    check_convs(convs, planes, net)
+
+
 @pytest.mark.parametrize(
     ("spec", "net"),
     [
         (CHESS, net_config("tiny")), (CHESS, net_config("tiny").baseline()),
-        (CHESS, config(channels=48)), (replace(CHESS, board_shape=(8, 6)), config()),
+        (CHESS, config(channels=40)), (replace(CHESS, board_shape=(8, 6)), config()),
         (CHESS, config(levels=16, threshold=0.3)),
     ],
-    ids=["leaky", "baseline", "48 channels", "6 columns", "not counted by rounding"],
+    ids=["leaky", "baseline", "40 channels", "6 columns", "not counted by rounding"],
 )
 def test_other_networks_have_separate_layers(monkeypatch, spec, net):
-    monkeypatch.setattr(trunk_cpu, "has_vnni", lambda: True)
+    monkeypatch.setattr(trunk_cpu, "HAS_DOT_PRODUCTS", True)
     assert trunk_cpu.can_compile_trunk(CHESS, config())
     assert not trunk_cpu.can_compile_trunk(spec, net)
 
@@ -154,11 +187,23 @@ def test_usual_spikes_are_counted_by_rounding(threshold, levels):
     assert trunk_cpu.spikes_of_current(threshold, levels) is not None
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_VNNI, reason="this processor has no other instructions than AVX2's")
+def test_it_fires_the_same_without_vnni(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-m", "not slow", __file__], check=True,
+        env=os.environ | {
+            "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2",
+            "NUMBA_CACHE_DIR": str(tmp_path),
+        },
+    )
+
+
 def test_processors_without_the_instructions_have_separate_layers(monkeypatch):
-    monkeypatch.setattr(trunk_cpu, "has_vnni", lambda: False)
+    monkeypatch.setattr(trunk_cpu, "HAS_DOT_PRODUCTS", False)
     network = build_network(CHESS, config(), seed=0)
     assert freeze(network, "int8").layers == "separate"
-    with pytest.raises(ConfigError, match="AVX-512 VNNI"):
+    with pytest.raises(ConfigError, match="AVX2"):
         freeze(network, "int8", layers="compiled")
 
 

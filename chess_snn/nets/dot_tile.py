@@ -1,9 +1,14 @@
-"""One tile of a layer of integer neurons in vector registers, by the dot products of AVX-512 VNNI.
+"""One tile of a layer of integer neurons in vector registers, by the processor's dot products.
 
 LLVM does not turn loops into these instructions, so :func:`fire_tile`, for kernels of
-:mod:`chess_snn.jit`, emits them itself. One instruction multiplies four inputs of a square with the
-weights of sixteen outputs. The sums of a tile, 4 squares by 32 outputs, stay in registers until
-they have become spikes, and currents are written only where a shortcut carries them.
+:mod:`chess_snn.jit`, emits them itself. The sums of a tile, 4 squares by two vectors of outputs,
+stay in registers until they have become spikes, and currents are written only where a shortcut
+carries them.
+
+- AVX-512 VNNI multiplies four inputs of a square with the weights of 16 outputs and adds them to
+  their sums, in one instruction.
+- AVX2 takes 8 outputs and adds inputs by twos in 16 bits. Spikes are few, so many such sums fit
+  (:func:`most_products`) before they are added up in 32 bits, and that too is exact.
 """
 
 from collections.abc import Callable
@@ -16,31 +21,42 @@ from numba.extending import intrinsic
 
 TILE_SQUARES: Final = 4
 """Of one row of the board: with so many sums, no product waits for the one before."""
-TILE_OUTPUTS: Final = 32
 INPUTS_OF_PRODUCT: Final = 4
-"""Multiplied and added in one lane of one instruction."""
-LANES: Final = 16
-_VECTORS: Final = TILE_OUTPUTS // LANES
-_VECTOR_BYTES: Final = 64
+"""Multiplied and added in one lane."""
 
-_BYTE, _INT, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+def _has(feature: str) -> bool:
+    """Whether numba compiles for a processor that has the instructions."""
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return f"+{feature}" in features.split(",")
+
+
+HAS_VNNI: Final = _has("avx512vnni")
+HAS_DOT_PRODUCTS: Final = HAS_VNNI or _has("avx2")
+
+LANES: Final = 16 if HAS_VNNI else 8
+_VECTORS: Final = 2
+TILE_OUTPUTS: Final = _VECTORS * LANES
+_VECTOR_BYTES: Final = INPUTS_OF_PRODUCT * LANES
+
+_BYTE, _SHORT, _INT, _LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _INTS = ir.VectorType(_INT, LANES)
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _BYTES = ir.VectorType(_BYTE, LANES)
-_DOT: Final = "llvm.x86.avx512.vpdpbusd.512"
+_INPUTS = ir.VectorType(_BYTE, _VECTOR_BYTES)
+_PAIRS = ir.VectorType(_SHORT, 2 * LANES)
 
 
-def has_vnni() -> bool:
-    """Whether numba compiles for a processor that has the instructions."""
-    _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return "+avx512vnni" in features
+def most_products(most_spikes: int) -> int:
+    """How many products of up to ``most_spikes`` and 8-bit weights one lane adds up exactly."""
+    return 2**16 if HAS_VNNI else (2**15 - 1) // (2 * 127 * most_spikes)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def fire_tile(
     _typing: Any, inputs: Any, first_input: Any, channels_in: Any, row_bytes: Any,
-    kernel_rows: Any, products: Any, weights: Any, first_weight: Any, scales: Any, biases: Any,
-    output: Any, currents: Any, first_current: Any, spikes: Any, first_spike: Any,
+    kernel_rows: Any, parts: Any, products: Any, weights: Any, first_weight: Any, scales: Any,
+    biases: Any, output: Any, currents: Any, first_current: Any, spikes: Any, first_spike: Any,
     channels_out: Any, per_spike: Any, most_spikes: Any,
 ) -> Any:
     """Convolve a tile and let its neurons fire.
@@ -57,8 +73,9 @@ def fire_tile(
         channels_in: of a square of the inputs, a multiple of ``INPUTS_OF_PRODUCT``.
         row_bytes: from one row of the window to the next, as inputs.
         kernel_rows: of the window.
-        products: of a row of the window, for each output.
-        weights: int8[kernel_rows, products, outputs, inputs].
+        parts: of a row of the window.
+        products: of a part, for each output; at most :func:`most_products`.
+        weights: int8[kernel_rows, parts, products, outputs, inputs].
         first_weight: of the tile.
         scales: float32, of a step of the weights of an output.
         biases: float32, of an output.
@@ -74,8 +91,8 @@ def fire_tile(
     """
     integer = types.int64
     signature = types.void(
-        inputs, integer, integer, integer, integer, integer, weights, integer, scales, biases,
-        integer, currents, integer, spikes, integer, integer, types.float32, types.float32,
+        inputs, *[integer] * 6, weights, integer, scales, biases, integer, currents, integer,
+        spikes, integer, integer, types.float32, types.float32,
     )
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -92,17 +109,14 @@ def fire_tile(
 
 
 _ARGUMENTS: Final = (
-    "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "products", "weights",
-    "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
+    "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "parts", "products",
+    "weights", "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
     "first_spike", "channels_out", "per_spike", "most_spikes",
 )
 
 
 def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
     """The sums of the tile, of each square those of its outputs."""
-    dot = builder.module.globals.get(_DOT) or ir.Function(
-        builder.module, ir.FunctionType(_INTS, [_INTS] * 3), _DOT
-    )
 
     def add_products(state: list[Any]) -> list[Any]:
         inputs, weights, *sums = state
@@ -112,14 +126,24 @@ def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
             four = _broadcast(builder, _load(builder, inputs, offset, _INT), _INTS)
             for v in range(_VECTORS):
                 k = square * _VECTORS + v
-                sums[k] = builder.call(dot, [sums[k], four, rows[v]])
+                sums[k] = _add_product(builder, sums[k], four, rows[v])
         return [
             builder.gep(inputs, [_long(INPUTS_OF_PRODUCT)]),
             builder.gep(weights, [_long(_VECTORS * _VECTOR_BYTES)]), *sums,
         ]
 
+    def add_part(state: list[Any]) -> list[Any]:
+        inputs, weights, *sums = state
+        begun = sums if HAS_VNNI else [ir.Constant(_PAIRS, None)] * len(sums)
+        inputs, weights, *added = _repeat(
+            builder, argument["products"], [inputs, weights, *begun], add_products
+        )
+        if not HAS_VNNI:
+            added = [_add_pairs(builder, *both) for both in zip(sums, added, strict=True)]
+        return [inputs, weights, *added]
+
     def add_row(state: list[Any]) -> list[Any]:
-        _, *others = _repeat(builder, argument["products"], state, add_products)
+        _, *others = _repeat(builder, argument["parts"], state, add_part)
         return [builder.gep(state[0], [argument["row_bytes"]]), *others]
 
     first = [
@@ -128,6 +152,25 @@ def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
         *[_all(_INTS, 0)] * (TILE_SQUARES * _VECTORS),
     ]
     return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
+
+
+def _add_product(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
+    """``sums`` of each lane, or by AVX2 of each half of it, and a product of four inputs."""
+    if HAS_VNNI:
+        return _call(builder, "llvm.x86.avx512.vpdpbusd.512", _INTS, [sums, inputs, weights])
+    both = [builder.bitcast(vector, _INPUTS) for vector in (inputs, weights)]
+    return builder.add(sums, _call(builder, "llvm.x86.avx2.pmadd.ub.sw", _PAIRS, both))
+
+
+def _add_pairs(builder: Any, sums: Any, pairs: Any) -> Any:
+    ones = ir.Constant(_PAIRS, [1] * (2 * LANES))
+    return builder.add(sums, _call(builder, "llvm.x86.avx2.pmadd.wd", _INTS, [pairs, ones]))
+
+
+def _call(builder: Any, instruction: str, result: Any, values: list[Any]) -> Any:
+    kind = ir.FunctionType(result, [value.type for value in values])
+    known = builder.module.globals.get(instruction)
+    return builder.call(known or ir.Function(builder.module, kind, instruction), values)
 
 
 def _finish(builder: Any, argument: dict[str, Any], sums: list[Any], carries: bool) -> None:
