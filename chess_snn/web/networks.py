@@ -98,7 +98,7 @@ class Networks:
         """Ask again for an alias, which moves, but not for a version; keep both in an outage."""
         now_s, known = time.monotonic(), self._registered.get(text)
         if known is not None and not known[1].weights.is_file():
-            known = None  # somebody emptied the cache
+            known = None  # the cache was emptied
         if known is not None and ("@" not in text or now_s - known[0] < ASK_AGAIN_S):
             return known[1]
         try:
