@@ -2,13 +2,13 @@
 
 LLVM does not turn loops into these instructions, so :func:`fire_tile`, for kernels of
 :mod:`chess_snn.jit`, emits them itself. The sums of a tile, 4 squares by two vectors of outputs,
-stay in registers until they have become spikes, and currents are written only where a shortcut
-carries them.
+become spikes at once, and currents are written only where a shortcut carries them.
 
 - AVX-512 VNNI multiplies four inputs of a square with the weights of 16 outputs and adds them to
-  their sums, in one instruction.
-- AVX2 takes 8 outputs and adds inputs by twos in 16 bits. Spikes are few, so many such sums fit
-  (:func:`most_products`) before they are added up in 32 bits, and that too is exact.
+  their sums, in one instruction. All sums stay in registers.
+- AVX2 takes 8 outputs and adds products by twos in 16 bits. Spikes are few, so many such sums fit
+  (:func:`most_products`) before they are added up in 32 bits, and that too is exact. Those of 16
+  bits stay in registers.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,8 @@ _PAIRS = ir.VectorType(_SHORT, 2 * LANES)
 
 def most_products(most_spikes: int) -> int:
     """How many products of up to ``most_spikes`` and 8-bit weights one lane adds up exactly."""
-    return 2**16 if HAS_VNNI else (2**15 - 1) // (2 * 127 * most_spikes)
+    largest, inputs = (2**31 - 1, INPUTS_OF_PRODUCT) if HAS_VNNI else (2**15 - 1, 2)
+    return largest // (inputs * 127 * most_spikes)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -134,7 +135,7 @@ def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
 
     def add_part(state: list[Any]) -> list[Any]:
         inputs, weights, *sums = state
-        begun = sums if HAS_VNNI else [ir.Constant(_PAIRS, None)] * len(sums)
+        begun = sums if HAS_VNNI else [ir.Constant(_PAIRS, 0)] * len(sums)
         inputs, weights, *added = _repeat(
             builder, argument["products"], [inputs, weights, *begun], add_products
         )
@@ -149,13 +150,13 @@ def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
     first = [
         builder.gep(argument["inputs"], [argument["first_input"]]),
         builder.gep(argument["weights"], [argument["first_weight"]]),
-        *[_all(_INTS, 0)] * (TILE_SQUARES * _VECTORS),
+        *[ir.Constant(_INTS, 0)] * (TILE_SQUARES * _VECTORS),
     ]
     return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
 
 
 def _add_product(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
-    """``sums`` of each lane, or by AVX2 of each half of it, and a product of four inputs."""
+    """Add a product of four inputs to ``sums``, one of a lane; with AVX2 one of each half lane."""
     if HAS_VNNI:
         return _call(builder, "llvm.x86.avx512.vpdpbusd.512", _INTS, [sums, inputs, weights])
     both = [builder.bitcast(vector, _INPUTS) for vector in (inputs, weights)]
@@ -163,7 +164,7 @@ def _add_product(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
 
 
 def _add_pairs(builder: Any, sums: Any, pairs: Any) -> Any:
-    ones = ir.Constant(_PAIRS, [1] * (2 * LANES))
+    ones = ir.Constant(_PAIRS, 1)
     return builder.add(sums, _call(builder, "llvm.x86.avx2.pmadd.wd", _INTS, [pairs, ones]))
 
 
@@ -195,8 +196,8 @@ def _finish(builder: Any, argument: dict[str, Any], sums: list[Any], carries: bo
                 shortcut = _load(builder, argument["currents"], place, _FLOATS)
                 current = _rounded(builder, builder.fadd(shortcut, current))
                 _store(builder, current, argument["currents"], place)
-            count = builder.fadd(builder.fmul(current, per_spike), _all(_FLOATS, 0.5))
-            for sign, bound in ((">", _all(_FLOATS, 0.0)), ("<", most_spikes)):
+            count = builder.fadd(builder.fmul(current, per_spike), ir.Constant(_FLOATS, 0.5))
+            for sign, bound in ((">", ir.Constant(_FLOATS, 0.0)), ("<", most_spikes)):
                 count = builder.select(builder.fcmp_ordered(sign, count, bound), count, bound)
             _store(
                 builder, builder.trunc(builder.fptosi(count, _INTS), _BYTES), argument["spikes"],
@@ -207,9 +208,9 @@ def _finish(builder: Any, argument: dict[str, Any], sums: list[Any], carries: bo
 def _rounded(builder: Any, floats: Any) -> Any:
     """To bfloat16, of numbers halfway to the even one, as float32."""
     bits = builder.bitcast(floats, _INTS)
-    is_odd = builder.and_(builder.lshr(bits, _all(_INTS, 16)), _all(_INTS, 1))
-    bits = builder.add(builder.add(bits, is_odd), _all(_INTS, 0x7FFF))
-    return builder.bitcast(builder.and_(bits, _all(_INTS, -0x10000)), _FLOATS)
+    is_odd = builder.and_(builder.lshr(bits, ir.Constant(_INTS, 16)), ir.Constant(_INTS, 1))
+    bits = builder.add(builder.add(bits, is_odd), ir.Constant(_INTS, 0x7FFF))
+    return builder.bitcast(builder.and_(bits, ir.Constant(_INTS, -0x10000)), _FLOATS)
 
 
 def _repeat(
@@ -236,7 +237,7 @@ def _repeat(
 def _broadcast(builder: Any, number: Any, kind: Any) -> Any:
     undefined = ir.Constant(kind, ir.Undefined)
     alone = builder.insert_element(undefined, number, ir.Constant(_INT, 0))
-    return builder.shuffle_vector(alone, undefined, _all(_INTS, 0))
+    return builder.shuffle_vector(alone, undefined, ir.Constant(_INTS, 0))
 
 
 def _load(builder: Any, memory: Any, offset: Any, kind: Any) -> Any:
@@ -255,7 +256,3 @@ def _float_bytes(builder: Any, number: Any) -> Any:
 
 def _long(number: int) -> Any:
     return ir.Constant(_LONG, number)
-
-
-def _all(kind: Any, number: float) -> Any:
-    return ir.Constant(kind, [number] * LANES)

@@ -12,8 +12,8 @@ On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.c
 in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`). On a CPU all convolutions of
 integer neurons may be one (:mod:`chess_snn.nets.trunk_cpu`).
 
-Processors without bfloat16 (those with AVX2 alone) multiply in float32 and round the currents to
-bfloat16: the same numbers, but for the order of sums.
+Processors without bfloat16 (those with AVX2 alone) multiply in float32 what others multiply in
+bfloat16, and round the currents to bfloat16: the same numbers, but for the order of sums.
 
 Dimensions: T ticks, B batch, P planes, C channels, H and W board, L columns for legal actions, V
 outputs of the value head, X images.

@@ -128,7 +128,7 @@ def _filled(tensor_X: Tensor, multiple: int, dim: int) -> Tensor:
 @kernel
 def _fire_boards(
     planes: UInt8Array, weights: np.ndarray, scales: Float32Array, biases: Float32Array,
-    num_blocks: int, per_spike: np.float32, most_spikes: np.float32, most_products: int,
+    num_blocks: int, per_spike: np.float32, most_spikes: np.float32, most_of_part: int,
     value_spikes: UInt8Array, rates: Float32Array,
 ) -> None:
     """Fill ``value_spikes`` [B, H, W, V] and ``rates`` [B, H, W, C] of ``planes`` [B, H, W, P].
@@ -143,7 +143,7 @@ def _fire_boards(
     inner = np.zeros((*rim, channels), np.uint8)
     values = np.zeros((*rim, -(-value_channels // TILE_OUTPUTS) * TILE_OUTPUTS), np.uint8)
     currents = np.empty((height, width, channels), np.float32)
-    layer = weights, scales, biases, per_spike, most_spikes, most_products
+    layer = weights, scales, biases, per_spike, most_spikes, most_of_part
     for b in range(batch):
         for row in range(height):
             for column in range(width):
@@ -177,11 +177,11 @@ def _fire_layer(
     Returns:
         The first weight and the first output of the next layer.
     """
-    weights, scales, biases, per_spike, most_spikes, most_products = layer
+    weights, scales, biases, per_spike, most_spikes, most_of_part = layer
     height, width, channels_in = inputs.shape
     channels_out = spikes.shape[2]
     row_products, parts = kernel_size * channels_in // INPUTS_OF_PRODUCT, 1
-    while row_products % parts or row_products // parts > most_products:
+    while row_products % parts or row_products // parts > most_of_part:
         parts += 1
     row_bytes = width * channels_in
     margin = 1 - kernel_size // 2

@@ -6,7 +6,7 @@ from torch import nn
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, folded_convs, freeze, net_config
+from chess_snn.nets import build_network, folded_convs, freeze, inference, net_config
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.inference_neurons import CompiledNeurons
@@ -61,10 +61,13 @@ def test_without_bfloat16_a_network_in_bf16_answers_as_with_it(monkeypatch):
     planes = torch.rand(4, game.spec.num_planes, 4, 4).lt(0.1).float()
     answers = []
     for has_bfloat16 in (False, True):
-        monkeypatch.setattr(folded_convs, "processor_has_bfloat16", lambda has=has_bfloat16: has)
-        answers.append(freeze(network, "bf16")(planes).policy_logits_BA)
+        for module in (folded_convs, inference):
+            monkeypatch.setattr(module, "processor_has_bfloat16", lambda has=has_bfloat16: has)
+        answer = freeze(network, "bf16")(planes)
+        answers.append([answer.policy_logits_BA, answer.value_logits_BV])
     # Sums may round otherwise, and then a spike may fall otherwise.
-    assert torch.corrcoef(torch.stack([answer.flatten() for answer in answers]))[0, 1] > 0.99
+    for both in zip(*answers, strict=True):
+        assert torch.corrcoef(torch.stack([logits.flatten() for logits in both]))[0, 1] > 0.99
 
 
 def test_a_channel_without_weights_gives_its_bias():
