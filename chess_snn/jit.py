@@ -10,9 +10,10 @@ The folder is in :func:`chess_snn.caches.cache_root`. A ``NUMBA_CACHE_DIR`` set 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar, cast
 
 import numba
+import numpy as np
 
 from chess_snn.caches import cache_root
 from chess_snn.sources import sources_digest
@@ -30,6 +31,11 @@ def _kernels_key() -> str:
 if not os.environ.get("NUMBA_CACHE_DIR"):
     # numba picks a cache folder when a function is decorated, so this must run before any is.
     numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernels_key())
+
+
+int64: Final = cast("Callable[[int], int]", np.int64)
+"""What a kernel passes to other kernels begins as ``int64(0)``: of a bare 0, which changes later,
+numba compiles them for the literal too; and of int32 and int64 for both."""
 
 
 def kernel(function: _Kernel) -> _Kernel:

@@ -19,7 +19,7 @@ from chess_snn.games.chess.layout import (
 from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.san import LONGEST_SAN, find_action, write_san
 from chess_snn.games.chess.step import begin, settle
-from chess_snn.jit import kernel
+from chess_snn.jit import int64, kernel
 from chess_snn.types import (
     BoolArray,
     Int16Array,
@@ -83,7 +83,7 @@ def replay(
             states[i], actions[i] = row[:RECORD_WORDS], action
             make_move(row, row, action)
             plies[g] += 1
-            num_legal, _, code = settle(row, history, plies[g], legal)
+            num_legal, _, code = settle(row, history, int64(plies[g]), legal)
         terminations[g] = code
 
 
@@ -110,7 +110,7 @@ def write_movetext(
     legal = np.empty(MAX_LEGAL, dtype=np.int16)
     row[:RECORD_WORDS] = states[0, :RECORD_WORDS]
     num_legal, in_check, _ = begin(row, history, legal)
-    end, line = 0, 1
+    end, line = int64(0), int64(1)
     for i in range(len(actions)):
         if not _is_at(row, states[i]):
             return end, i, False

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.jit import kernel
+from chess_snn.jit import int64, kernel
 from chess_snn.pgn.moves import UNREADABLE, byte_at, read_move
 from chess_snn.pgn.tokens import (
     NO_RESULT,
@@ -89,7 +89,7 @@ def scan(
     """
     state = np.zeros(_STATE_COLUMNS, dtype=np.int64)
     state[_LINE_IS_EMPTY] = state[_AFTER_EMPTY_LINE] = 1
-    p = 0
+    p = int64(0)
     while p < len(text):
         behind = _skip_blank(text, p, state)
         if behind > p:

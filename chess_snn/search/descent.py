@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chess_snn.jit import lean_kernel
+from chess_snn.jit import int64, lean_kernel
 from chess_snn.search.trees import NO_NODE, Trees, copy_row, is_chance_node
 from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
 
@@ -88,8 +88,8 @@ def descend(
     """
     length = root_history.shape[1]
     for k in range(len(root_edges)):
-        g = rows[k]
-        node, ply = 0, root_plies[g]
+        g, node = int64(rows[k]), int64(0)
+        ply = root_plies[g]
         if history_rows[k] != g:
             copy_row(root_history[g], history[k])
             history_rows[k] = g

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chess_snn.jit import lean_kernel
+from chess_snn.jit import int64, lean_kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.search.descent import (
     LEAST_PRIOR,
@@ -159,7 +159,7 @@ def conclude(
         most = _most_visits(candidates, g, num_visited)
         best = _best_with(trees, rule, candidates, g, num_visited, most)
         actions[g] = trees.action[g, candidates.edges[g, best]]
-        values = complete_values(trees, rule, g, 0)
+        values = complete_values(trees, rule, g, int64(0))
         total, value = np.float32(0), np.float32(0)
         for j in range(count):
             child, prior = trees.child[g, first + j], trees.prior[g, first + j]

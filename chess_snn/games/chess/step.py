@@ -25,7 +25,7 @@ from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.rows import halfmove_clock
 from chess_snn.games.chess.rules import count_earlier, remember, termination_code
 from chess_snn.games.chess.tables import ZOBRIST_EP_FILE
-from chess_snn.jit import kernel
+from chess_snn.jit import int64, kernel
 from chess_snn.types import (
     Float32Array,
     Int16Array,
@@ -48,7 +48,7 @@ def step_games(
             continue
         make_move(state[g], state[g], actions[g])
         plies[g] += 1
-        num_moves, _, code = settle(state[g], history[g], plies[g], legal_actions[g])
+        num_moves, _, code = settle(state[g], history[g], int64(plies[g]), legal_actions[g])
         num_legal[g] = int(num_moves) if code == ONGOING else 0
         termination[g] = code
         reward[g] = 1.0 if code == CHECKMATE else 0.0
@@ -91,7 +91,7 @@ def begin(
     row[KEY] = compute_key(row)
     row[KEY] = key_without_ep(row)
     row[META] &= ~(REPETITIONS_MASK << REPETITIONS_SHIFT)
-    return settle(row, history, 0, legal)
+    return settle(row, history, int64(0), legal)
 
 
 @kernel
