@@ -1,17 +1,19 @@
 """One tile of a layer of integer neurons in vector registers, by the processor's dot products.
 
 LLVM does not turn loops into these instructions, so :func:`fire_tile`, for kernels of
-:mod:`chess_snn.jit`, emits them itself. The sums of a tile, 4 squares by two vectors of outputs,
+:mod:`chess_snn.jit`, emits them itself. The sums of a tile, 4 squares by some vectors of outputs,
 become spikes at once, and currents are written only where a shortcut carries them.
 
-- AVX-512 VNNI multiplies four inputs of a square with the weights of 16 outputs and adds them to
-  their sums, in one instruction. All sums stay in registers.
-- AVX2 takes 8 outputs and adds products by twos in 16 bits. Spikes are few, so many such sums fit
+- VNNI, of AVX-512 or of AVX, and ARM's ``sdot`` multiply four inputs of a square with the weights
+  of each output of a vector and add them to their sums, in one instruction. All sums stay in
+  registers.
+- AVX2 adds products by twos in 16 bits. Spikes are few, so many such sums fit
   (:func:`most_products`) before they are added up in 32 bits, and that too is exact. Those of 16
   bits stay in registers.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
@@ -25,31 +27,53 @@ INPUTS_OF_PRODUCT: Final = 4
 """Multiplied and added in one lane."""
 
 
-def _has(feature: str) -> bool:
-    """Whether numba compiles for a processor that has the instructions."""
+@dataclass(frozen=True, slots=True)
+class DotProduct:
+    """The instruction of a processor, and the tile that its registers hold."""
+
+    feature: str
+    """What LLVM calls processors that have it by."""
+    lanes: int
+    """Outputs of a vector, a sum of 32 bits each."""
+    vectors: int
+    """Of outputs in a tile."""
+    instruction: str
+    """What LLVM calls it."""
+    sums_pairs: bool = False
+    """Whether it only adds two products, in 16 bits."""
+
+    @property
+    def tile_outputs(self) -> int:
+        """Outputs of a tile."""
+        return self.lanes * self.vectors
+
+
+VNNI: Final = DotProduct("avx512vnni", 16, 2, "llvm.x86.avx512.vpdpbusd.512")
+AVX_VNNI: Final = DotProduct("avxvnni", 8, 2, "llvm.x86.avx512.vpdpbusd.256")
+AVX2: Final = DotProduct("avx2", 8, 2, "llvm.x86.avx2.pmadd.ub.sw", sums_pairs=True)
+SDOT: Final = DotProduct("dotprod", 4, 4, "llvm.aarch64.neon.sdot.v4i32.v16i8")
+DOT_PRODUCTS: Final = VNNI, AVX_VNNI, AVX2, SDOT
+"""Those that are known, the better one of a processor first."""
+
+
+def _find_dot_product() -> DotProduct | None:
+    """The best one of the processor that numba compiles for."""
     _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return f"+{feature}" in features.split(",")
+    has = {feature.removeprefix("+") for feature in features.split(",")}
+    return next((each for each in DOT_PRODUCTS if each.feature in has), None)
 
 
-HAS_VNNI: Final = _has("avx512vnni")
-HAS_DOT_PRODUCTS: Final = HAS_VNNI or _has("avx2")
-
-LANES: Final = 16 if HAS_VNNI else 8
-_VECTORS: Final = 2
-TILE_OUTPUTS: Final = _VECTORS * LANES
-_VECTOR_BYTES: Final = INPUTS_OF_PRODUCT * LANES
+DOT_PRODUCT: Final = _find_dot_product()
+"""This processor's; None where no tile can be compiled."""
+TILE_OUTPUTS: Final = (DOT_PRODUCT or AVX2).tile_outputs
 
 _BYTE, _SHORT, _INT, _LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-_INTS = ir.VectorType(_INT, LANES)
-_FLOATS = ir.VectorType(ir.FloatType(), LANES)
-_BYTES = ir.VectorType(_BYTE, LANES)
-_INPUTS = ir.VectorType(_BYTE, _VECTOR_BYTES)
-_PAIRS = ir.VectorType(_SHORT, 2 * LANES)
 
 
-def most_products(most_spikes: int) -> int:
+def most_products(most_spikes: int, product: DotProduct | None = DOT_PRODUCT) -> int:
     """How many products of up to ``most_spikes`` and 8-bit weights one lane adds up exactly."""
-    largest, inputs = (2**31 - 1, INPUTS_OF_PRODUCT) if HAS_VNNI else (2**15 - 1, 2)
+    sums_pairs = product is None or product.sums_pairs
+    largest, inputs = (2**15 - 1, 2) if sums_pairs else (2**31 - 1, INPUTS_OF_PRODUCT)
     return largest // (inputs * 127 * most_spikes)
 
 
@@ -97,120 +121,159 @@ def fire_tile(
     )
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        argument = dict(zip(_ARGUMENTS, values, strict=True))
-        for name, kind in zip(_ARGUMENTS, signature.args, strict=True):
+        argument = dict(zip(ARGUMENTS, values, strict=True))
+        for name, kind in zip(ARGUMENTS, signature.args, strict=True):
             if isinstance(kind, types.Array):
                 array = context.make_array(kind)(context, builder, argument[name])
                 argument[name] = builder.bitcast(array.data, _BYTE.as_pointer())
-        sums = _sums(builder, argument)
-        _finish(builder, argument, sums, carries=isinstance(currents, types.Array))
+        assert DOT_PRODUCT is not None
+        Tile(builder, argument, DOT_PRODUCT).write(carries=isinstance(currents, types.Array))
         return context.get_dummy_value()
 
     return signature, codegen
 
 
-_ARGUMENTS: Final = (
+ARGUMENTS: Final = (
     "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "parts", "products",
     "weights", "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
     "first_spike", "channels_out", "per_spike", "most_spikes",
 )
 
 
-def _sums(builder: Any, argument: dict[str, Any]) -> list[Any]:
-    """The sums of the tile, of each square those of its outputs."""
+class Tile:
+    """Writes one tile at a builder's place."""
 
-    def add_products(state: list[Any]) -> list[Any]:
-        inputs, weights, *sums = state
-        rows = [_load(builder, weights, _long(_VECTOR_BYTES * v), _INTS) for v in range(_VECTORS)]
-        for square in range(TILE_SQUARES):
-            offset = builder.mul(argument["channels_in"], _long(square))
-            four = _broadcast(builder, _load(builder, inputs, offset, _INT), _INTS)
-            for v in range(_VECTORS):
-                k = square * _VECTORS + v
-                sums[k] = _add_product(builder, sums[k], four, rows[v])
-        return [
-            builder.gep(inputs, [_long(INPUTS_OF_PRODUCT)]),
-            builder.gep(weights, [_long(_VECTORS * _VECTOR_BYTES)]), *sums,
+    def __init__(self, builder: Any, argument: dict[str, Any], product: DotProduct) -> None:
+        """``argument`` has LLVM's values by :data:`ARGUMENTS`; arrays are pointers to bytes."""
+        self._builder, self._argument, self._product = builder, argument, product
+        self._vector_bytes = INPUTS_OF_PRODUCT * product.lanes
+        self._ints, self._floats, self._bytes = (
+            ir.VectorType(kind, product.lanes) for kind in (_INT, ir.FloatType(), _BYTE)
+        )
+        self._inputs = ir.VectorType(_BYTE, self._vector_bytes)
+        self._pairs = ir.VectorType(_SHORT, 2 * product.lanes)
+
+    def write(self, carries: bool) -> None:
+        """Make currents and spikes of the sums, and store them."""
+        builder, argument, sums = self._builder, self._argument, self._sums()
+        floats = self._floats
+        per_spike, most_spikes = (
+            self._broadcast(argument[name], floats) for name in ("per_spike", "most_spikes")
+        )
+        for v in range(self._product.vectors):
+            first = _long(self._product.lanes * v)
+            output = builder.add(argument["output"], first)
+            scale, bias = (
+                self._load(argument[name], self._float_bytes(output), floats)
+                for name in ("scales", "biases")
+            )
+            for square in range(TILE_SQUARES):
+                offset = builder.add(builder.mul(argument["channels_out"], _long(square)), first)
+                total = builder.sitofp(sums[square * self._product.vectors + v], floats)
+                current = self._rounded(builder.fadd(builder.fmul(total, scale), bias))
+                if carries:
+                    place = self._float_bytes(builder.add(argument["first_current"], offset))
+                    shortcut = self._load(argument["currents"], place, floats)
+                    current = self._rounded(builder.fadd(shortcut, current))
+                    self._store(current, argument["currents"], place)
+                count = builder.fadd(builder.fmul(current, per_spike), ir.Constant(floats, 0.5))
+                for sign, bound in ((">", ir.Constant(floats, 0.0)), ("<", most_spikes)):
+                    count = builder.select(builder.fcmp_ordered(sign, count, bound), count, bound)
+                self._store(
+                    builder.trunc(builder.fptosi(count, self._ints), self._bytes),
+                    argument["spikes"], builder.add(argument["first_spike"], offset),
+                )
+
+    def _sums(self) -> list[Any]:
+        """The sums of the tile, of each square those of its outputs."""
+        builder, argument, vectors = self._builder, self._argument, self._product.vectors
+
+        def add_products(state: list[Any]) -> list[Any]:
+            inputs, weights, *sums = state
+            rows = [
+                self._load(weights, _long(self._vector_bytes * v), self._ints)
+                for v in range(vectors)
+            ]
+            for square in range(TILE_SQUARES):
+                offset = builder.mul(argument["channels_in"], _long(square))
+                four = self._broadcast(self._load(inputs, offset, _INT), self._ints)
+                for v in range(vectors):
+                    k = square * vectors + v
+                    sums[k] = self._add_product(sums[k], four, rows[v])
+            return [
+                builder.gep(inputs, [_long(INPUTS_OF_PRODUCT)]),
+                builder.gep(weights, [_long(vectors * self._vector_bytes)]), *sums,
+            ]
+
+        def add_part(state: list[Any]) -> list[Any]:
+            inputs, weights, *sums = state
+            sums_pairs = self._product.sums_pairs
+            begun = [ir.Constant(self._pairs, 0)] * len(sums) if sums_pairs else sums
+            inputs, weights, *added = _repeat(
+                builder, argument["products"], [inputs, weights, *begun], add_products
+            )
+            if sums_pairs:
+                added = [self._add_pairs(*both) for both in zip(sums, added, strict=True)]
+            return [inputs, weights, *added]
+
+        def add_row(state: list[Any]) -> list[Any]:
+            _, *others = _repeat(builder, argument["parts"], state, add_part)
+            return [builder.gep(state[0], [argument["row_bytes"]]), *others]
+
+        first = [
+            builder.gep(argument["inputs"], [argument["first_input"]]),
+            builder.gep(argument["weights"], [argument["first_weight"]]),
+            *[ir.Constant(self._ints, 0)] * (TILE_SQUARES * vectors),
         ]
+        return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
 
-    def add_part(state: list[Any]) -> list[Any]:
-        inputs, weights, *sums = state
-        begun = sums if HAS_VNNI else [ir.Constant(_PAIRS, 0)] * len(sums)
-        inputs, weights, *added = _repeat(
-            builder, argument["products"], [inputs, weights, *begun], add_products
+    def _add_product(self, sums: Any, inputs: Any, weights: Any) -> Any:
+        """Add a product of four inputs to ``sums``, one of a lane; with AVX2 one of each half."""
+        instruction = self._product.instruction
+        inputs_and_weights = [inputs, weights]
+        if "vpdpbusd" not in instruction:  # to LLVM its vectors are of 32 bits
+            inputs_and_weights = [self._builder.bitcast(v, self._inputs) for v in (inputs, weights)]
+        if self._product.sums_pairs:
+            pairs = self._call(instruction, self._pairs, inputs_and_weights)
+            return self._builder.add(sums, pairs)
+        return self._call(instruction, self._ints, [sums, *inputs_and_weights])
+
+    def _add_pairs(self, sums: Any, pairs: Any) -> Any:
+        ones = ir.Constant(self._pairs, 1)
+        added = self._call("llvm.x86.avx2.pmadd.wd", self._ints, [pairs, ones])
+        return self._builder.add(sums, added)
+
+    def _call(self, instruction: str, result: Any, values: list[Any]) -> Any:
+        module = self._builder.module
+        kind = ir.FunctionType(result, [value.type for value in values])
+        known = module.globals.get(instruction)
+        return self._builder.call(known or ir.Function(module, kind, instruction), values)
+
+    def _rounded(self, floats: Any) -> Any:
+        """To bfloat16, of numbers halfway to the even one, as float32."""
+        builder, ints = self._builder, self._ints
+        bits = builder.bitcast(floats, ints)
+        is_odd = builder.and_(builder.lshr(bits, ir.Constant(ints, 16)), ir.Constant(ints, 1))
+        bits = builder.add(builder.add(bits, is_odd), ir.Constant(ints, 0x7FFF))
+        return builder.bitcast(builder.and_(bits, ir.Constant(ints, -0x10000)), self._floats)
+
+    def _broadcast(self, number: Any, kind: Any) -> Any:
+        undefined = ir.Constant(kind, ir.Undefined)
+        alone = self._builder.insert_element(undefined, number, ir.Constant(_INT, 0))
+        return self._builder.shuffle_vector(alone, undefined, ir.Constant(self._ints, 0))
+
+    def _load(self, memory: Any, offset: Any, kind: Any) -> Any:
+        place = self._builder.bitcast(self._builder.gep(memory, [offset]), kind.as_pointer())
+        return self._builder.load(place, align=1)
+
+    def _store(self, value: Any, memory: Any, offset: Any) -> None:
+        place = self._builder.gep(memory, [offset])
+        self._builder.store(
+            value, self._builder.bitcast(place, value.type.as_pointer()), align=1
         )
-        if not HAS_VNNI:
-            added = [_add_pairs(builder, *both) for both in zip(sums, added, strict=True)]
-        return [inputs, weights, *added]
 
-    def add_row(state: list[Any]) -> list[Any]:
-        _, *others = _repeat(builder, argument["parts"], state, add_part)
-        return [builder.gep(state[0], [argument["row_bytes"]]), *others]
-
-    first = [
-        builder.gep(argument["inputs"], [argument["first_input"]]),
-        builder.gep(argument["weights"], [argument["first_weight"]]),
-        *[ir.Constant(_INTS, 0)] * (TILE_SQUARES * _VECTORS),
-    ]
-    return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
-
-
-def _add_product(builder: Any, sums: Any, inputs: Any, weights: Any) -> Any:
-    """Add a product of four inputs to ``sums``, one of a lane; with AVX2 one of each half lane."""
-    if HAS_VNNI:
-        return _call(builder, "llvm.x86.avx512.vpdpbusd.512", _INTS, [sums, inputs, weights])
-    both = [builder.bitcast(vector, _INPUTS) for vector in (inputs, weights)]
-    return builder.add(sums, _call(builder, "llvm.x86.avx2.pmadd.ub.sw", _PAIRS, both))
-
-
-def _add_pairs(builder: Any, sums: Any, pairs: Any) -> Any:
-    ones = ir.Constant(_PAIRS, 1)
-    return builder.add(sums, _call(builder, "llvm.x86.avx2.pmadd.wd", _INTS, [pairs, ones]))
-
-
-def _call(builder: Any, instruction: str, result: Any, values: list[Any]) -> Any:
-    kind = ir.FunctionType(result, [value.type for value in values])
-    known = builder.module.globals.get(instruction)
-    return builder.call(known or ir.Function(builder.module, kind, instruction), values)
-
-
-def _finish(builder: Any, argument: dict[str, Any], sums: list[Any], carries: bool) -> None:
-    """Make currents and spikes of the sums, and store them."""
-    per_spike, most_spikes = (
-        _broadcast(builder, argument[name], _FLOATS) for name in ("per_spike", "most_spikes")
-    )
-    for v in range(_VECTORS):
-        output = builder.add(argument["output"], _long(LANES * v))
-        scale, bias = (
-            _load(builder, argument[name], _float_bytes(builder, output), _FLOATS)
-            for name in ("scales", "biases")
-        )
-        for square in range(TILE_SQUARES):
-            offset = builder.add(
-                builder.mul(argument["channels_out"], _long(square)), _long(LANES * v)
-            )
-            total = builder.sitofp(sums[square * _VECTORS + v], _FLOATS)
-            current = _rounded(builder, builder.fadd(builder.fmul(total, scale), bias))
-            if carries:
-                place = _float_bytes(builder, builder.add(argument["first_current"], offset))
-                shortcut = _load(builder, argument["currents"], place, _FLOATS)
-                current = _rounded(builder, builder.fadd(shortcut, current))
-                _store(builder, current, argument["currents"], place)
-            count = builder.fadd(builder.fmul(current, per_spike), ir.Constant(_FLOATS, 0.5))
-            for sign, bound in ((">", ir.Constant(_FLOATS, 0.0)), ("<", most_spikes)):
-                count = builder.select(builder.fcmp_ordered(sign, count, bound), count, bound)
-            _store(
-                builder, builder.trunc(builder.fptosi(count, _INTS), _BYTES), argument["spikes"],
-                builder.add(argument["first_spike"], offset),
-            )
-
-
-def _rounded(builder: Any, floats: Any) -> Any:
-    """To bfloat16, of numbers halfway to the even one, as float32."""
-    bits = builder.bitcast(floats, _INTS)
-    is_odd = builder.and_(builder.lshr(bits, ir.Constant(_INTS, 16)), ir.Constant(_INTS, 1))
-    bits = builder.add(builder.add(bits, is_odd), ir.Constant(_INTS, 0x7FFF))
-    return builder.bitcast(builder.and_(bits, ir.Constant(_INTS, -0x10000)), _FLOATS)
+    def _float_bytes(self, number: Any) -> Any:
+        return self._builder.mul(number, _long(4))
 
 
 def _repeat(
@@ -232,26 +295,6 @@ def _repeat(
     builder.cbranch(builder.icmp_signed("<", number, times), loop, behind)
     builder.position_at_end(behind)
     return after
-
-
-def _broadcast(builder: Any, number: Any, kind: Any) -> Any:
-    undefined = ir.Constant(kind, ir.Undefined)
-    alone = builder.insert_element(undefined, number, ir.Constant(_INT, 0))
-    return builder.shuffle_vector(alone, undefined, ir.Constant(_INTS, 0))
-
-
-def _load(builder: Any, memory: Any, offset: Any, kind: Any) -> Any:
-    place = builder.bitcast(builder.gep(memory, [offset]), kind.as_pointer())
-    return builder.load(place, align=1)
-
-
-def _store(builder: Any, value: Any, memory: Any, offset: Any) -> None:
-    place = builder.bitcast(builder.gep(memory, [offset]), value.type.as_pointer())
-    builder.store(value, place, align=1)
-
-
-def _float_bytes(builder: Any, number: Any) -> Any:
-    return builder.mul(number, _long(4))
 
 
 def _long(number: int) -> Any:

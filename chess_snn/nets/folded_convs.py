@@ -1,13 +1,14 @@
 """Convolutions with their normalisation folded in, of networks that play.
 
-Dimensions: C channels, H and W board, X images.
+Dimensions: C channels, H and W board, X images, F weights of a channel, S squares.
 """
 
+import platform
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, unfold
 
 from chess_snn.devices import processor_has_bfloat16
 
@@ -55,7 +56,11 @@ def round_weights(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class BinaryConv(nn.Module):
-    """A convolution for inputs uint8 in {0, 1}; its currents are bfloat16, channels-last."""
+    """A convolution for inputs uint8; its currents are bfloat16, channels-last.
+
+    Sums are exact. Where torch has no products of integers, they are multiplied as float32, whose
+    whole numbers are exact up to 2**24, or as float64: slower, and the same to the bit.
+    """
 
     late_bias: Tensor | None = None
     """None: the convolution adds its bias itself."""
@@ -67,19 +72,27 @@ class BinaryConv(nn.Module):
         may pack for others and pack again in every call, as it did with 48 and 96 channels.
         """
         super().__init__()
-        rounded, scale_C = round_weights(conv.weight.detach())
+        rounded, self._scale_C = round_weights(conv.weight.detach())
         self._geometry = (list(conv.stride), list(conv.padding), list(conv.dilation), conv.groups)
+        self._kernel_size = conv.kernel_size
         assert conv.bias is not None
         self._bias_C = conv.bias.detach().clone()
-        self._scale_C = scale_C
-        self._zero_points_C = torch.zeros(len(scale_C), dtype=torch.int32)
-        self._packed = _onednn().qconv_prepack(
-            rounded, scale_C, _NO_SCALE, _NO_ZERO_POINT, *self._geometry,
-            [_PACKED_IMAGES, conv.in_channels, *board_shape],
-        )
+        self._zero_points_C = torch.zeros(len(rounded), dtype=torch.int32)
+        self._packed: Any = None
+        if has_integer_convolutions():
+            self._packed = _onednn().qconv_prepack(
+                rounded, self._scale_C, _NO_SCALE, _NO_ZERO_POINT, *self._geometry,
+                [_PACKED_IMAGES, conv.in_channels, *board_shape],
+            )
+        else:
+            rounded_CF = rounded.flatten(1).double()
+            largest = torch.iinfo(torch.uint8).max * rounded_CF.abs().sum(1).max()
+            self._rounded_CF = rounded_CF.float() if largest <= 2**24 else rounded_CF
 
     def forward(self, x_XCHW: Tensor) -> Tensor:
         """Currents bfloat16[X, C, H, W]."""
+        if self._packed is None:
+            return self._multiply_floats(x_XCHW)
         dtype = torch.bfloat16 if processor_has_bfloat16() else torch.float32
         currents_XCHW: Tensor = _onednn().qconv2d_pointwise(
             x_XCHW, _NO_SCALE, _NO_ZERO_POINT, self._packed, self._scale_C, self._zero_points_C,
@@ -87,10 +100,21 @@ class BinaryConv(nn.Module):
         )
         return currents_XCHW.bfloat16()
 
+    def _multiply_floats(self, x_XCHW: Tensor) -> Tensor:
+        """By a matrix product, not a convolution: those may transform both, which is not exact."""
+        batch, _, height, width = x_XCHW.shape
+        windows_XFS = unfold(
+            x_XCHW.to(self._rounded_CF.dtype), self._kernel_size, padding=self._kernel_size[0] // 2
+        )
+        sums_XSC = (windows_XFS.transpose(1, 2) @ self._rounded_CF.T).float()
+        currents_XSC = sums_XSC.mul_(self._scale_C).add_(self._bias_C).bfloat16()
+        return currents_XSC.view(batch, height, width, -1).permute(0, 3, 1, 2)
+
 
 def has_integer_convolutions() -> bool:
-    """Whether this torch has them at all; every build for x86 processors does."""
-    return hasattr(_onednn(), "qconv2d_pointwise")
+    """Whether torch has them for this processor: those of oneDNN, for x86."""
+    is_x86 = platform.machine() in ("x86_64", "AMD64")
+    return is_x86 and hasattr(_onednn(), "qconv2d_pointwise")
 
 
 def _onednn() -> Any:

@@ -6,7 +6,7 @@ two do not always prefer the same move. Readouts are float32 in all.
 In int8 the weights of convolutions have 8 bits. Spikes and planes are 0 and 1, so they are 8-bit
 integers as they stand: nothing is rounded but the weights, to 127 steps of each output channel's
 largest. Products are summed in 32-bit integers, exactly and in any order. On processors with
-integer dot products (AVX-512 VNNI, AMX) that is about twice as fast as bfloat16.
+integer dot products (VNNI, AMX) that is about twice as fast as bfloat16.
 
 On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.conv_neuron`), and
 in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`). On a CPU all convolutions of
@@ -42,7 +42,7 @@ from chess_snn.nets.conv_neuron import (
     can_fuse,
 )
 from chess_snn.nets.dot_tile import TILE_OUTPUTS
-from chess_snn.nets.folded_convs import BinaryConv, FloatConv, has_integer_convolutions
+from chess_snn.nets.folded_convs import BinaryConv, FloatConv
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 from chess_snn.nets.layers import (
     INPUTS_MULTIPLE,
@@ -262,7 +262,7 @@ def freeze(
         kinds = possible_layers(network.spec, network.config, precision, device)
         if layers not in (None, *kinds):
             raise ConfigError(
-                'layers are "compiled" in int8 on a CPU with AVX2 or AVX-512 VNNI, for integer '
+                'layers are "compiled" in int8 on a CPU with AVX2, VNNI or sdot, for integer '
                 f"neurons and a multiple of {TILE_OUTPUTS} channels; this network has {kinds}"
             )
         layers = kinds[0]
@@ -283,7 +283,7 @@ def possible_layers(
         ConfigError: there is none.
     """
     kinds: list[LayerKind] = []
-    if precision != "int8" or (device.type == "cpu" and has_integer_convolutions()):
+    if precision != "int8" or device.type == "cpu":
         is_compiled = precision == "int8" and can_compile_trunk(spec, config)
         kinds.append("compiled" if is_compiled else "separate")
     if precision != "fp32" and can_fuse(config, device):
@@ -297,7 +297,7 @@ def possible_layers(
         )
     if not kinds:
         raise ConfigError(
-            f'precision "int8" runs on CPUs whose torch has oneDNN, and on GPUs since Ampere with '
-            f'Triton for at most {MOST_FUSED_TICKS} ticks, not on {device}; use "bf16"'
+            f'precision "int8" runs on CPUs, and on GPUs since Ampere with Triton for at most '
+            f'{MOST_FUSED_TICKS} ticks, not on {device}; use "bf16"'
         )
     return kinds

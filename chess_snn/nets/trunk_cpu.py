@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.games.base import GameSpec
-from chess_snn.jit import kernel
+from chess_snn.jit import int64, kernel
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.dot_tile import (
-    HAS_DOT_PRODUCTS,
+    DOT_PRODUCT,
     INPUTS_OF_PRODUCT,
     TILE_OUTPUTS,
     TILE_SQUARES,
@@ -38,7 +38,7 @@ def can_compile_trunk(spec: GameSpec, config: NetConfig) -> bool:
     """Whether the kernel can run a network of this shape in int8 on this processor."""
     return (
         config.activation == "ilif" and config.channels % TILE_OUTPUTS == 0
-        and spec.board_shape[1] % TILE_SQUARES == 0 and HAS_DOT_PRODUCTS
+        and spec.board_shape[1] % TILE_SQUARES == 0 and DOT_PRODUCT is not None
         and spikes_of_current(config.threshold, config.levels) is not None
     )
 
@@ -150,7 +150,8 @@ def _fire_boards(
                 for plane in range(num_planes):
                     seen[row + 1, column + 1, plane] = planes[b, row, column, plane]
         currents[:] = np.float32(0)
-        weight, output = _fire_layer(layer, 0, 0, 3, seen, currents, fired)
+        weight = output = int64(0)
+        weight, output = _fire_layer(layer, weight, output, 3, seen, currents, fired)
         for _ in range(num_blocks):
             weight, output = _fire_layer(layer, weight, output, 3, fired, None, inner)
             weight, output = _fire_layer(layer, weight, output, 3, inner, currents, fired)

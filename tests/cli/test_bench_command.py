@@ -11,12 +11,13 @@ from benchmarks import env
 from benchmarks.commands import app
 from chess_snn.cli import bench
 from chess_snn.errors import UsageError
-from chess_snn.nets.dot_tile import HAS_DOT_PRODUCTS
+from chess_snn.nets.dot_tile import DOT_PRODUCT
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = [entry.name for entry in app.info.cls.table]
 QUICK = [
-    "env", "import", "net", "selfplay", "store", "train", "workers", *["layers"] * HAS_DOT_PRODUCTS
+    "env", "import", "net", "selfplay", "store", "train", "workers",
+    *["layers"] * (DOT_PRODUCT is not None),
 ]
 
 

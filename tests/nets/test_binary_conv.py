@@ -55,6 +55,28 @@ def test_processors_with_and_without_bfloat16_give_the_same_bits(monkeypatch, ha
     assert torch.equal(layer(fired), expected)
 
 
+@pytest.mark.parametrize(
+    ("channels_in", "channels_out", "kernel_size", "most_spikes"),
+    [(28, 32, 3, 1), (32, 8, 1, 8), (48, 48, 3, 64), (4096, 2, 1, 64)],
+)
+def test_processors_without_integer_products_give_the_same_bits(
+    monkeypatch, channels_in, channels_out, kernel_size, most_spikes
+):
+    """With 4,096 channels the sums are too large for float32; biases cancel most of them."""
+    original = conv(channels_in, channels_out, kernel_size)
+    nn.init.constant_(original.weight[-1:], 1.0)
+    largest = channels_in * kernel_size**2 * most_spikes
+    nn.init.constant_(original.bias[-1:], -largest)
+    generator = torch.Generator().manual_seed(2)
+    fewer = torch.randint(0, 2, (12, channels_in, 6, 8), generator=generator)
+    fired = (most_spikes - fewer).to(torch.uint8).contiguous(memory_format=torch.channels_last)
+    expected = BinaryConv(original, (6, 8))(fired)
+    monkeypatch.setattr(folded_convs, "has_integer_convolutions", lambda: False)
+    currents = BinaryConv(original, (6, 8))(fired)
+    assert torch.equal(currents, expected)
+    assert currents.is_contiguous(memory_format=torch.channels_last)
+
+
 def test_without_bfloat16_a_network_in_bf16_answers_as_with_it(monkeypatch):
     game = get_game("2048")
     network = build_network(game.spec, net_config("tiny"), seed=0).eval()

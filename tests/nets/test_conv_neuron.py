@@ -13,7 +13,7 @@ from torch.nn.functional import conv2d
 
 from chess_snn.nets import NetConfig, build_network, freeze, net_config
 from chess_snn.nets.conv_neuron import MOST_FUSED_TICKS, FusedConv, choose_tiling
-from chess_snn.nets.folded_convs import has_integer_convolutions, round_weights
+from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.inference_neurons import ReferenceNeurons
 
 pytest.importorskip("triton", reason="triton is not installed: its kernels are not tested")
@@ -46,9 +46,11 @@ class Case:
 
 
 CASES = [
-    *(Case(ticks, 32, 32, warps=4 + ticks % 2 * 4) for ticks in range(1, MOST_FUSED_TICKS + 1)),
-    Case(4, 64, 64), Case(2, 128, 128, batch=1), Case(1, 256, 256, batch=1, levels=4),
-    Case(1, 64, 64, batch=5, levels=4), Case(1, 32, 32, levels=64, warps=8),
+    *(Case(ticks, 32, 32, board=(4, 5), warps=4 + ticks % 2 * 4)
+      for ticks in range(1, MOST_FUSED_TICKS + 1)),
+    Case(4, 64, 64), Case(2, 128, 128, batch=1, board=(4, 4)),
+    Case(1, 256, 256, batch=1, levels=4, board=(4, 4)),
+    Case(1, 64, 64, batch=5, levels=4, board=(4, 8)), Case(1, 32, 32, levels=64, warps=8),
     Case(3, 48, 24), Case(2, 5, 7, batch=1), Case(2, 32, 8, side=1),
     Case(2, 17, 32, batch=5, board=(4, 4)), Case(1, 32, 32, batch=7, board=(3, 5), levels=2),
 ]
@@ -205,8 +207,6 @@ def test_other_memory_is_refused():
 ], ids=["lif", "ilif"])
 def test_a_network_in_8_bits_answers_as_on_the_cpu(spec, positions, config):
     """Sums of integers are exact, so the trunk is the same to the bit."""
-    if not has_integer_convolutions():
-        pytest.skip("this torch has no integer convolutions to compare with")
     network, planes = build_network(spec, config, 0), positions[40:43].tensor()
     with torch.inference_mode():
         ours, expected = (

@@ -8,7 +8,6 @@ from lively_networks import lively_network
 from chess_snn.errors import ConfigError
 from chess_snn.nets import freeze, make_evaluator, net_config
 from chess_snn.nets.early_exit import EarlyExitNetwork
-from chess_snn.nets.folded_convs import has_integer_convolutions
 
 TICKS = 4
 CONFIG = net_config("tiny", ticks=TICKS)
@@ -40,8 +39,6 @@ def leads(logits_BL):
 
 @pytest.fixture(params=PRECISIONS)
 def precision(request):
-    if request.param == "int8" and not has_integer_convolutions():
-        pytest.skip("this torch has no integer convolutions")
     return request.param
 
 

@@ -15,7 +15,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config, trunk_cpu
 from chess_snn.nets.conv_neuron import SeparateLayer
-from chess_snn.nets.dot_tile import HAS_DOT_PRODUCTS, HAS_VNNI
+from chess_snn.nets.dot_tile import AVX2, DOT_PRODUCT, VNNI
 from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.inference import possible_layers
 from chess_snn.nets.inference_neurons import CompiledNeurons
@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 CHESS, SOLO = get_game("chess").spec, get_game("2048").spec
 
 needs_dot_products = pytest.mark.skipif(
-    not HAS_DOT_PRODUCTS, reason="this processor has neither AVX-512 VNNI nor AVX2"
+    DOT_PRODUCT is None, reason="this processor has no dot products of bytes"
 )
 
 
@@ -177,7 +177,7 @@ def test_the_largest_sums_are_exact(levels, sign):
     ids=["leaky", "baseline", "40 channels", "6 columns", "not counted by rounding"],
 )
 def test_other_networks_have_separate_layers(monkeypatch, spec, net):
-    monkeypatch.setattr(trunk_cpu, "HAS_DOT_PRODUCTS", True)
+    monkeypatch.setattr(trunk_cpu, "DOT_PRODUCT", AVX2)
     assert trunk_cpu.can_compile_trunk(CHESS, config())
     assert not trunk_cpu.can_compile_trunk(spec, net)
 
@@ -190,22 +190,21 @@ def test_usual_spikes_are_counted_by_rounding(threshold, levels):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not HAS_VNNI, reason="this processor has no AVX-512 VNNI")
+@pytest.mark.skipif(DOT_PRODUCT is not VNNI, reason="this processor has no AVX-512 VNNI")
 def test_it_fires_the_same_without_vnni(tmp_path):
     environment = os.environ | {
         "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2",
         "NUMBA_CACHE_DIR": str(tmp_path),
     }
     has_avx2 = (
-        "from chess_snn.nets.dot_tile import HAS_DOT_PRODUCTS, HAS_VNNI\n"
-        "assert HAS_DOT_PRODUCTS and not HAS_VNNI"
+        "from chess_snn.nets.dot_tile import AVX2, DOT_PRODUCT\nassert DOT_PRODUCT is AVX2"
     )
     for arguments in (["-c", has_avx2], ["-m", "pytest", "-q", "-m", "not slow", __file__]):
         subprocess.run([sys.executable, *arguments], check=True, env=environment)
 
 
 def test_processors_without_the_instructions_have_separate_layers(monkeypatch):
-    monkeypatch.setattr(trunk_cpu, "HAS_DOT_PRODUCTS", False)
+    monkeypatch.setattr(trunk_cpu, "DOT_PRODUCT", None)
     network = build_network(CHESS, config(), seed=0)
     assert freeze(network, "int8").layers == "separate"
     with pytest.raises(ConfigError, match="AVX2"):
