@@ -13,9 +13,9 @@ import numpy as np
 from benchmarks.harness import Pace, rate
 from benchmarks.random_data import stepping
 from benchmarks.report import Report
+from benchmarks.whole_2048_games import play_planned_games, play_random_games
 from chess_snn.games.twenty48.expectimax import line_values
 from chess_snn.games.twenty48.layout import slide_table
-from chess_snn.games.twenty48.whole_games import play_planned_games, play_random_games
 from chess_snn.types import Int64Array, UInt64Array
 
 RANDOM_BAR: Final = 1e7

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import twenty48_oracle as oracle
 
+from benchmarks.whole_2048_games import (
+    CHANCE_COUNTER,
+    play_planned_games,
+    play_random_games,
+)
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION
 from chess_snn.games.sampling import random_legal_actions
 from chess_snn.games.twenty48 import expectimax
 from chess_snn.games.twenty48.expectimax import line_values
 from chess_snn.games.twenty48.layout import BOARD, NATURE, slide_table
-from chess_snn.games.twenty48.whole_games import (
-    CHANCE_COUNTER,
-    play_planned_games,
-    play_random_games,
-)
 from chess_snn.rng import random_words
 
 GAME = get_game("2048")
