@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Tests share the cores already; torch reads this when it is first imported.
@@ -63,6 +64,18 @@ def s3_environment(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def threads_for_processes(monkeypatch):
+    """Workers that label and import are threads: a process loads torch first, for seconds."""
+    from chess_snn.campaign import labelling  # noqa: PLC0415 - after the variables above
+    from chess_snn.pgn import importing  # noqa: PLC0415
+
+    for module in (labelling, importing):
+        monkeypatch.setattr(module, "process_pool", ThreadPoolExecutor)
+    yield
+    labelling._teacher.cache_clear()
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def games(tmp_path):
     return open_collection(make_import(tmp_path / "games"))
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_targets_and_values_change_and_nothing_else(games, tmp_path):
     labelled = label_games(games, tmp_path / "out", fake(tmp_path, "sound"))
     assert labelled.report.games == 2 * GAMES_EACH
@@ -97,6 +98,7 @@ def test_labels_made_before_an_engine_dies_for_good_are_kept(games, tmp_path):
     assert len(labels(out)) == len(kept) == 1
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 @pytest.mark.parametrize("change", ["teacher", "games"])
 def test_a_folder_keeps_to_its_teacher_and_its_games(games, tmp_path, change):
     out = tmp_path / "out"
@@ -110,6 +112,7 @@ def test_a_folder_keeps_to_its_teacher_and_its_games(games, tmp_path, change):
         label_games(open_collection(tmp_path / "games"), out, fake(tmp_path, "sound"))
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_a_damaged_shard_of_labels_is_named(games, tmp_path):
     out = tmp_path / "out"
     label_games(games, out, fake(tmp_path, "sound"))
@@ -125,6 +128,7 @@ def test_an_engine_does_not_teach_2048(tmp_path):
         Teaching("stockfish@5").describe(get_game(spec.name))
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_a_network_teaches_what_its_search_finds(games, tmp_path):
     game = get_game("chess")
     config = load_config("smoke")

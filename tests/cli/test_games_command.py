@@ -39,7 +39,7 @@ def pgn_file(tmp_path):
 
 
 @pytest.fixture
-def imported(chess_snn, pgn_file, tmp_path):
+def imported(chess_snn, pgn_file, tmp_path, threads_for_processes):
     done = chess_snn("games", "import", pgn_file, "--out", "games", "--workers", 1)
     assert done.returncode == 0, done.stderr
     return tmp_path / "games"
@@ -183,6 +183,7 @@ def test_games_of_matches(chess_snn, campaign, tmp_path):
     assert {game.headers["Date"] for game in games} == {"2026.01.02"}
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_an_import_of_bad_games_alone_is_an_error_that_shows_them(chess_snn, tmp_path):
     (tmp_path / "bad.pgn").write_text(ILLEGAL + STAR)
     done = chess_snn("games", "import", "bad.pgn", "--out", "x", "--workers", 1)

@@ -221,7 +221,7 @@ def test_depth_out_of_range(function, depth):
 
 
 NUM_GAMES = 64
-NUM_PLIES = 330  # 21,120 positions
+NUM_PLIES = 130  # 8,320 positions
 MAX_GAME_PLIES = 120
 SHUFFLE_RATE = 0.85
 
@@ -321,17 +321,17 @@ def played():
 
 
 def test_agrees_at_every_ply(played):
-    assert played.num_positions >= 20_000
+    assert played.num_positions >= 8_000
 
 
 def test_met_every_way_to_end(played):
     missing = set(GAME.spec.terminations[1:]) - set(played.ends)
     assert not missing, f"the fuzz never saw {missing}: {played.ends}"
-    assert min(played.ends[name] for name in GAME.spec.terminations[1:]) >= 5, played.ends
+    assert min(played.ends[name] for name in GAME.spec.terminations[1:]) >= 2, played.ends
 
 
 def test_met_repetitions_and_transpositions(played):
-    assert played.num_repeated > 500
+    assert played.num_repeated > 200
     assert len(played.key_of) < played.num_positions
 
 
@@ -339,5 +339,5 @@ def test_met_repetitions_and_transpositions(played):
 @pytest.mark.parametrize("seed", range(5))
 def test_agrees_over_many_more_games(seed):
     lockstep = Lockstep(seed)
-    lockstep.play(3 * NUM_PLIES)
+    lockstep.play(990)
     assert lockstep.num_positions >= 60_000

@@ -1,5 +1,6 @@
 """Workers that are killed before they are up, and who may talk to those of a campaign."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -108,14 +109,14 @@ def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch)
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("stranger", [None, Security.temporary()], ids=["plain", "own"])
-def test_nobody_comes_in_without_the_certificate_of_the_campaign(slots, stranger):
+def test_nobody_comes_in_without_the_certificate_of_the_campaign(slots):
     """Other users of the machine reach loopback as well."""
+    strangers = None, Security.temporary()
     with local_cluster(slots) as cluster:
         nannies = [nanny.address for nanny in cluster.workers.values()]
         addresses = [cluster.scheduler_address, *cluster.scheduler.workers, *nannies]
         assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
-        for address in addresses:
+        for address, stranger in itertools.product(addresses, strangers):
             asked = address if stranger else address.replace("tls://", "tcp://")
             with pytest.raises(OSError):  # noqa: PT011 - whatever the handshake ends in
                 Client(asked, security=stranger, timeout=2)
@@ -135,7 +136,9 @@ def test_a_client_that_left_is_no_traceback_bug(slots, caplog):
 
 
 @pytest.mark.fault(22)
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_stop_while_workers_start_leaves_none_and_no_traceback_bug(tmp_path, sent):
     program = tmp_path / "program.py"
     program.write_text(STARTS_AND_WAITS)

@@ -191,6 +191,7 @@ def test_strict_ends_at_the_first_bad_game_of_the_file(tmp_path):
         assert read_shard(shard)[1].meta["report"]["refused"] == {}
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_another_file_or_folder_is_refused_and_nothing_is_touched(pgn_file, imported, tmp_path):
     before = contents(imported.folder.path)
     other = tmp_path / "other.pgn"
@@ -263,6 +264,7 @@ def test_what_is_no_pgn_is_refused_and_no_folder_is_made(tmp_path, content, name
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_a_game_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(pgn_source, "LONGEST_GAME_BYTES", 1 << 20)
     path = tmp_path / "x.pgn"

@@ -16,7 +16,7 @@ from chess_snn.search import GrowingTree, SearchSettings, make_match_search, mak
 
 GAME = get_game("chess")
 SETTINGS = SearchSettings(kind="puct", noise_share=0.0)
-SIMULATIONS = 200
+SIMULATIONS = 100
 
 
 def match_search(settings=SETTINGS, simulations=SIMULATIONS, num_games=1, game=GAME):
@@ -84,11 +84,11 @@ def test_a_kept_tree_is_the_growing_tree_that_followed_the_game():
                 num_kept += tree.visits > 0
             else:
                 tree.plant(batch)
-    assert num_kept > 5
+    assert num_kept > 3
 
 
 def test_what_is_kept_depends_on_no_other_game():
-    rng, count = np.random.default_rng(2), 24
+    rng, count = np.random.default_rng(2), 20
     batch, keys = chess_positions(count), keys_of(count)[: len(chess_positions(count))]
     search = match_search(num_games=len(batch))
     alone = [match_search() for _ in keys]
