@@ -93,9 +93,12 @@ def test_iterations_that_did_not_measure_are_passed_over(name):
     assert (alarm.name, alarm.since_iteration) == (name, 10)
 
 
-def test_simple_wins_may_be_missed_at_the_beginning():
-    poor = [HEALTHY | {"evaluation/conversion_rate": 0.1}] * 6
-    assert find_alarms(poor[:5]) == []
+@pytest.mark.parametrize(("trouble", "least"), [
+    ({"evaluation/conversion_rate": 0.1}, 6), ({"self_play/ordinary_draw_rate": 0.97}, 5),
+])
+def test_simple_wins_may_be_missed_and_games_truncated_at_the_beginning(trouble, least):
+    poor = [HEALTHY | trouble] * least
+    assert find_alarms(poor[:-1]) == []
     assert only_alarm(poor).since_iteration == 0
 
 

@@ -63,7 +63,7 @@ def load_config(
     """Build a configuration; later sources and later ``settings`` win.
 
     With ``network`` the preset's settings of the network do not count, but those do; the preset
-    still says in which precision it plays, where they do not.
+    still says in which precision it plays, where they do not and the network spikes.
 
     Raises:
         ConfigError: an unknown preset or setting, an unreadable file, a value out of range.
@@ -72,8 +72,9 @@ def load_config(
     if preset is not None:
         _merge(values, _read_preset(preset))
     if network is not None:
+        keeps = ("precision",) if network.get("activation") != "relu" else ()
         preset_net = values.get("net", {})
-        values["net"] = {n: v for n, v in preset_net.items() if n == "precision"} | network
+        values["net"] = {n: v for n, v in preset_net.items() if n in keeps} | network
     if file is not None:
         _merge(values, _read_file(file))
     return _with_settings(values, settings)

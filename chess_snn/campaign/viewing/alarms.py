@@ -154,6 +154,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
                           f"{DRAW_COLLAPSE:.0%}",
             "raise self_play.practice_share_last, self_play.restart_share_last, "
             "self_play.material_share_last or search.simulations_last",
+            least_iterations=CONVERSION_ITERATIONS,
         ),
         _Rule(
             "value stuck at the mean", ("self_play/mean_abs_value", "self_play/draw_rate"),
