@@ -34,8 +34,8 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 
 int64: Final = cast("Callable[[int], int]", np.int64)
-"""What a kernel passes to other kernels begins as ``int64(0)``: of a bare 0, which changes later,
-numba compiles them for the literal too; and of int32 and int64 for both."""
+"""Of integers that a kernel passes to another. Where a variable begins as a bare 0, numba compiles
+the other kernel for the literal 0 too; where one is int32 and one int64, for each of them."""
 
 
 def kernel(function: _Kernel) -> _Kernel:

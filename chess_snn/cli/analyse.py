@@ -44,6 +44,7 @@ from chess_snn.nets import (
     network_input,
     record_activity,
 )
+from chess_snn.report.markup import counted
 from chess_snn.report.rasters import raster_svg
 from chess_snn.search import make_tree_search
 from chess_snn.types import Json
@@ -128,7 +129,7 @@ def analyse_command(
     print_message(
         "An ordinary network: it has no spikes." if spikes is None else
         f"One evaluation costs {spikes['total']:,.0f} spikes: {spikes['share']:.1%} of "
-        f"neurons x ticks, in {spikes['ticks']} ticks."
+        f"neurons x ticks, in {counted(spikes['ticks'], 'tick')}."
     )
     if spikes_file is not None:
         (activity,) = record_activity(

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
@@ -32,13 +32,15 @@ class DotProduct:
     """The instruction of a processor, and the tile that its registers hold."""
 
     feature: str
-    """What LLVM calls processors that have it by."""
+    """LLVM's name of the processor feature."""
     lanes: int
     """Outputs of a vector, a sum of 32 bits each."""
     vectors: int
-    """Of outputs in a tile."""
+    """Vectors of outputs in a tile."""
     instruction: str
-    """What LLVM calls it."""
+    """Name of LLVM's intrinsic."""
+    takes_bytes: bool = True
+    """Whether the intrinsic takes vectors of bytes; else of 32 bits."""
     sums_pairs: bool = False
     """Whether it only adds two products, in 16 bits."""
 
@@ -48,32 +50,51 @@ class DotProduct:
         return self.lanes * self.vectors
 
 
-VNNI: Final = DotProduct("avx512vnni", 16, 2, "llvm.x86.avx512.vpdpbusd.512")
-AVX_VNNI: Final = DotProduct("avxvnni", 8, 2, "llvm.x86.avx512.vpdpbusd.256")
+VNNI: Final = DotProduct("avx512vnni", 16, 2, "llvm.x86.avx512.vpdpbusd.512", takes_bytes=False)
+AVX_VNNI: Final = DotProduct("avxvnni", 8, 2, "llvm.x86.avx512.vpdpbusd.256", takes_bytes=False)
 AVX2: Final = DotProduct("avx2", 8, 2, "llvm.x86.avx2.pmadd.ub.sw", sums_pairs=True)
 SDOT: Final = DotProduct("dotprod", 4, 4, "llvm.aarch64.neon.sdot.v4i32.v16i8")
 DOT_PRODUCTS: Final = VNNI, AVX_VNNI, AVX2, SDOT
-"""Those that are known, the better one of a processor first."""
+"""All that are supported; of those that a processor has, the first is the best."""
 
 
-def _find_dot_product() -> DotProduct | None:
-    """The best one of the processor that numba compiles for."""
-    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+def find_dot_product(triple: str, processor: str, features: str) -> DotProduct | None:
+    """The best one of a processor that LLVM compiles for, by the names that LLVM has for it.
+
+    ARM's is looked for in compiled code: LLVM knows it of processors by their name, and does not
+    list it among the features of this machine.
+    """
     has = {feature.removeprefix("+") for feature in features.split(",")}
+    if triple.startswith(("aarch64", "arm64")):
+        target = binding.Target.from_triple(triple)
+        machine = target.create_target_machine(cpu=processor, features=features, opt=2)
+        if "sdot" in machine.emit_assembly(binding.parse_assembly(_SUM_OF_PRODUCTS)):
+            has.add(SDOT.feature)
     return next((each for each in DOT_PRODUCTS if each.feature in has), None)
 
 
-DOT_PRODUCT: Final = _find_dot_product()
+_SUM_OF_PRODUCTS: Final = """
+define i32 @sum(<16 x i8> %a, <16 x i8> %b) {
+  %long_a = sext <16 x i8> %a to <16 x i32>
+  %long_b = sext <16 x i8> %b to <16 x i32>
+  %products = mul <16 x i32> %long_a, %long_b
+  %sum = call i32 @llvm.vector.reduce.add.v16i32(<16 x i32> %products)
+  ret i32 %sum
+}
+declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)
+"""
+
+DOT_PRODUCT: Final = find_dot_product(*cpu_target.target_context.codegen().magic_tuple())
 """This processor's; None where no tile can be compiled."""
-TILE_OUTPUTS: Final = (DOT_PRODUCT or AVX2).tile_outputs
+_OF_TILE: Final = DOT_PRODUCT or AVX2
+TILE_OUTPUTS: Final = _OF_TILE.tile_outputs
 
 _BYTE, _SHORT, _INT, _LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 
 
-def most_products(most_spikes: int, product: DotProduct | None = DOT_PRODUCT) -> int:
+def most_products(most_spikes: int, product: DotProduct = _OF_TILE) -> int:
     """How many products of up to ``most_spikes`` and 8-bit weights one lane adds up exactly."""
-    sums_pairs = product is None or product.sums_pairs
-    largest, inputs = (2**15 - 1, 2) if sums_pairs else (2**31 - 1, INPUTS_OF_PRODUCT)
+    largest, inputs = (2**15 - 1, 2) if product.sums_pairs else (2**31 - 1, INPUTS_OF_PRODUCT)
     return largest // (inputs * 127 * most_spikes)
 
 
@@ -126,8 +147,7 @@ def fire_tile(
             if isinstance(kind, types.Array):
                 array = context.make_array(kind)(context, builder, argument[name])
                 argument[name] = builder.bitcast(array.data, _BYTE.as_pointer())
-        assert DOT_PRODUCT is not None
-        Tile(builder, argument, DOT_PRODUCT).write(carries=isinstance(currents, types.Array))
+        Tile(builder, argument, _OF_TILE).write(carries=isinstance(currents, types.Array))
         return context.get_dummy_value()
 
     return signature, codegen
@@ -231,7 +251,7 @@ class Tile:
         """Add a product of four inputs to ``sums``, one of a lane; with AVX2 one of each half."""
         instruction = self._product.instruction
         inputs_and_weights = [inputs, weights]
-        if "vpdpbusd" not in instruction:  # to LLVM its vectors are of 32 bits
+        if self._product.takes_bytes:
             inputs_and_weights = [self._builder.bitcast(v, self._inputs) for v in (inputs, weights)]
         if self._product.sums_pairs:
             pairs = self._call(instruction, self._pairs, inputs_and_weights)

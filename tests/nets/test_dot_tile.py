@@ -18,6 +18,7 @@ from chess_snn.nets.dot_tile import (
     TILE_SQUARES,
     VNNI,
     Tile,
+    find_dot_product,
     most_products,
 )
 
@@ -89,6 +90,22 @@ def test_a_tile_that_is_too_large_is_found(product):
     larger = replace(product, vectors=4 * product.vectors)
     loops = loops_of(product, assembly(product, False, larger))
     assert any(PROCESSORS[product][3] in loop for loop in loops)
+
+
+@pytest.mark.parametrize(("processor", "features", "expected"), [
+    ("neoverse-n1", "", SDOT), ("apple-m1", "", SDOT), ("generic", "+dotprod", SDOT),
+    ("cortex-a72", "", None), ("generic", "+neon", None),
+])
+def test_arms_instruction_is_known_by_the_processors_name(processor, features, expected):
+    assert find_dot_product("aarch64-linux-gnu", processor, features) is expected
+
+
+@pytest.mark.parametrize(("features", "expected"), [
+    ("+avx2,+avx512vnni,+avxvnni", VNNI), ("+avx2,-avx512vnni,+avxvnni", AVX_VNNI),
+    ("+avx2,-avxvnni", AVX2), ("+sse4.2", None),
+])
+def test_the_best_instruction_of_an_x86_processor_is_found(features, expected):
+    assert find_dot_product("x86_64-linux-gnu", "generic", features) is expected
 
 
 @pytest.mark.parametrize("spikes", [1, 8, 64])

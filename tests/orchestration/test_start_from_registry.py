@@ -30,9 +30,9 @@ SETTINGS = (*SMALL, "campaign.iterations=1", "execution.workers=1")
 def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
-    network = build_network(get_game("chess").spec, net_config("tiny", ticks=1), seed=3)
+    network = build_network(get_game("chess").spec, net_config("tiny", ticks=3), seed=3)
     save_network(tmp_path / "weights.safetensors", network)
-    config = load_config("smoke", settings=["net.ticks=1"])
+    config = load_config(settings=["net.size=tiny", "net.ticks=3"])
     parent = CampaignFolder.create(tmp_path / "parent", config)
     tracker = CampaignTracker(tracking_uri(), parent, configuration=config_values(config))
     tracker.record_iteration(
@@ -52,7 +52,7 @@ def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
     assert (folder.origin.weights_digest, folder.origin.campaign_id) == (
         digest, parent.campaign_id
     )
-    assert folder.config.net.ticks == 1
+    assert folder.config.net.ticks == 3
     assert read_manifest(folder.checkpoint(0)).meta["weights_digest"] == digest
     (receipt,) = read_receipts(folder)
     assert receipt.is_warm

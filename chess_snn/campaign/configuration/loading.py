@@ -62,8 +62,8 @@ def load_config(
 ) -> CampaignConfig:
     """Build a configuration; later sources and later ``settings`` win.
 
-    With ``network`` the preset's settings of the network do not count, but those do; the preset
-    still says in which precision it plays, where they do not and the network spikes.
+    ``network`` replaces the preset's settings of the network. The preset's precision stays where
+    ``network`` names none and has neurons that spike.
 
     Raises:
         ConfigError: an unknown preset or setting, an unreadable file, a value out of range.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import torch
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import GameRecords, ReplayWindow, write_shard
@@ -17,6 +18,7 @@ from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, freeze, make_evaluator
 from chess_snn.nets.calibration import calibrate, is_calibrated
+from chess_snn.nets.inference import possible_layers
 from chess_snn.search import PolicySearch, make_search, make_tree_search
 from chess_snn.self_play import play_games
 from chess_snn.training import IterationPlan, Trainer
@@ -29,10 +31,16 @@ def warm_up(config: CampaignConfig) -> None:
 
     How its network is best run on a CPU is measured too. Takes about 30 s the first time on a
     machine and after an update, and about 1 s with kernels and measurement in the cache.
+
+    Raises:
+        ConfigError: the network cannot have its precision on this machine's device.
     """
     game = get_game(config.campaign.game)
-    network = build_network(game.spec, config.net.network(), seed=0)
-    with make_evaluator(network, precision=config.net.precision) as evaluator:
+    precision, shape = config.net.precision, config.net.network()
+    device = find_devices(config.execution.device)[0]
+    possible_layers(game.spec, shape, precision, torch.device(device))
+    network = build_network(game.spec, shape, seed=0)
+    with make_evaluator(network, precision=precision) as evaluator:
         search = make_search(
             game, evaluator, config.search, simulations=_SIMULATIONS, num_games=2
         )
@@ -51,9 +59,7 @@ def warm_up(config: CampaignConfig) -> None:
             game.allocate(0), np.empty(0, np.uint64), np.empty(0, np.int32),
             np.empty(0, np.float32),
         )
-    precision, shape = config.net.precision, config.net.network()
-    on_gpu = is_gpu(find_devices(config.execution.device)[0])
-    if not on_gpu and not is_calibrated(game.spec, shape, precision):
+    if not is_gpu(device) and not is_calibrated(game.spec, shape, precision):
         calibrate(freeze(network, precision))
     trainer = Trainer(game, network, config.training, seed=0)
     trainer.run(

@@ -36,7 +36,7 @@ POINTS_DROP: Final = 0.2
 """Of the best mean of points, as a share."""
 LEAST_CONVERSION: Final = 0.5
 CONVERSION_ITERATIONS: Final = 5
-"""Iterations after which simple wins should be won."""
+"""Iterations after which simple wins should be won, and games end by themselves."""
 MOST_PRESENTATIONS: Final = 16.0
 """Samples drawn for each new position; more is learning by heart."""
 LEAST_WINDOW_BATCHES: Final = 8

@@ -154,7 +154,7 @@ export class SpikesView {
       this.layers[i].name.textContent = title;
       this.layers[i].rate.textContent = `${spikes.toLocaleString("en")} · ${percent(rate)}`;
       this.layers[i].canvas.setAttribute("aria-label",
-        `${title}: ${spikes} spikes of ${shape[1]} channels in ${shape[0]} ticks, ${percent(rate)}`);
+        `${title}: ${spikes} spikes of ${shape[1]} channels in ${shape[0]} tick${shape[0] === 1 ? "" : "s"}, ${percent(rate)}`);
     });
   }
 
