@@ -68,7 +68,9 @@ RUN = [(command, lines) for command, lines in SHOWN_COMMANDS if reason_not_run(c
 def clone(tmp_path_factory):
     """A folder that holds the campaign of the pages; commands are run there in their order."""
     root = tmp_path_factory.mktemp("clone")
-    play_campaign(root / "campaigns" / "smoke-001", "campaign.iterations=4")
+    play_campaign(
+        root / "campaigns" / "smoke-001", "campaign.iterations=4", "net.activation=ilif"
+    )
     return root
 
 

@@ -208,7 +208,9 @@ def test_a_registered_model_is_fetched_with_its_settings(
     uri, folder, weights, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path / "cache"))
-    config = load_config("smoke", settings=["search.simulations_first=3", "net.precision=fp32"])
+    config = load_config(
+        settings=["net.size=tiny", "search.simulations_first=3", "net.precision=fp32"]
+    )
     tracker = CampaignTracker(uri, folder, configuration=config_values(config))
     tracker.record_iteration(0, METRICS, made_version(1), weights)
     tracker.promote(1)
