@@ -81,10 +81,10 @@ $(VENV)/.engines: $(VENV)/.ready
 	@$(MAKE) --no-print-directory stockfish || echo "WARNING: the tests that play Stockfish will say SKIPPED."
 	@touch $@
 
-campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, 4 to 11 minutes with set-up
+campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, 11 minutes with set-up on 2 slow cores
 	$(BIN)/chess-snn campaign start --preset smoke
 
-test: $(VENV)/.engines        ## the default tests, 8 to 17 minutes on 2 cores
+test: $(VENV)/.engines        ## the default tests, 17 minutes on 2 slow cores
 	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/.engines    ## every test, the slow ones too

@@ -55,9 +55,12 @@ CASES = [
     Case(2, 17, 32, batch=5, board=(4, 4)), Case(1, 32, 32, batch=7, board=(3, 5), levels=2),
 ]
 MORE_CASES = [
-    Case(ticks, channels, channels, levels=levels, warps=warps)
-    for channels in (32, 64, 128, 256) for ticks, levels in ((1, 0), (1, 4), (2, 0), (4, 0), (8, 0))
-    for warps in (4, 8)
+    *(Case(ticks, 32, 32, warps=4 + ticks % 2 * 4) for ticks in range(1, MOST_FUSED_TICKS + 1)),
+    Case(2, 128, 128, batch=1), Case(1, 256, 256, batch=1, levels=4),
+    Case(1, 64, 64, batch=5, levels=4),
+    *(Case(ticks, channels, channels, levels=levels, warps=warps)
+      for channels in (32, 64, 128, 256)
+      for ticks, levels in ((1, 0), (1, 4), (2, 0), (4, 0), (8, 0)) for warps in (4, 8)),
 ]
 
 

@@ -26,14 +26,14 @@ ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 SHAPES = [(3, 5, 3, 7), (2, 8, 8, 8), (19, 16, 4, 4), (1, 130, 3, 3)]
 """B, C, H, W: less than a tile of rows, several of them, and more than one of columns."""
-ALL_SHAPES_WITH = {"1 tick", "3 ticks", "integer"}
-"""Neurons that are compared in all of them; the others in the first two."""
 NEURONS = {
     "1 tick": NetConfig(ticks=1), "2 ticks": NetConfig(ticks=2), "3 ticks": NetConfig(ticks=3),
     "4 ticks": NetConfig(ticks=4),
     "other constants": NetConfig(ticks=3, decay=0.3, threshold=0.7, surrogate_alpha=1.5),
     "integer": NetConfig(ticks=1, activation="ilif", levels=3),
 }
+LESS_OFTEN = ["2 ticks", "4 ticks", "other constants"]
+"""By default compared in the first two shapes alone."""
 TOLERANCE = {
     torch.float32: {"rtol": 1e-4, "atol": 5e-5},
     # The interpreter cuts what does not fit in bfloat16.
@@ -187,14 +187,30 @@ def _poison(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("form", ["plain", "static", "shortcut", "first"])
+EVERY_DTYPE = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+EVERY_FORM = pytest.mark.parametrize("form", ["plain", "static", "shortcut", "first"])
+
+
+@EVERY_DTYPE
+@EVERY_FORM
 @pytest.mark.parametrize("neurons", NEURONS)
 def test_outputs_statistics_and_gradients_are_those_of_torch_in_float64(neurons, form, dtype):
     config = NEURONS[neurons]
     if config.activation == "ilif" and dtype is torch.bfloat16:
         pytest.skip("rounding moves currents over the edges of a gradient that is a rectangle")
-    for shape in SHAPES if neurons in ALL_SHAPES_WITH else SHAPES[:2]:
+    check(config, form, dtype, SHAPES[:2] if neurons in LESS_OFTEN else SHAPES)
+
+
+@pytest.mark.slow
+@EVERY_DTYPE
+@EVERY_FORM
+@pytest.mark.parametrize("neurons", LESS_OFTEN)
+def test_so_they_are_in_all_shapes(neurons, form, dtype):
+    check(NEURONS[neurons], form, dtype, SHAPES[2:])
+
+
+def check(config, form, dtype, shapes):
+    for shape in shapes:
         layer = make_layer(shape, config, dtype, form)
         _, charges, _ = reference(layer, config)
         spikes, found = run_fused(layer, config)

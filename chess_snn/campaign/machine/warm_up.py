@@ -33,12 +33,13 @@ def warm_up(config: CampaignConfig) -> None:
     machine and after an update, and about 1 s with kernels and measurement in the cache.
 
     Raises:
-        ConfigError: the network cannot have its precision on this machine's device.
+        ConfigError: this machine's device, where it is to play, cannot have its precision.
     """
     game = get_game(config.campaign.game)
     precision, shape = config.net.precision, config.net.network()
     device = find_devices(config.execution.device)[0]
-    possible_layers(game.spec, shape, precision, torch.device(device))
+    if config.cluster.kind == "local":  # elsewhere other machines' devices play
+        possible_layers(game.spec, shape, precision, torch.device(device))
     network = build_network(game.spec, shape, seed=0)
     with make_evaluator(network, precision=precision) as evaluator:
         search = make_search(

@@ -151,10 +151,11 @@ export class SpikesView {
     }
     header.layers.forEach(({ name, rate, spikes, shape }, i) => {
       const title = layerTitle(name);
+      const ticks = shape[0] === 1 ? "1 tick" : `${shape[0]} ticks`;
       this.layers[i].name.textContent = title;
       this.layers[i].rate.textContent = `${spikes.toLocaleString("en")} · ${percent(rate)}`;
       this.layers[i].canvas.setAttribute("aria-label",
-        `${title}: ${spikes} spikes of ${shape[1]} channels in ${shape[0]} tick${shape[0] === 1 ? "" : "s"}, ${percent(rate)}`);
+        `${title}: ${spikes} spikes of ${shape[1]} channels in ${ticks}, ${percent(rate)}`);
     });
   }
 
