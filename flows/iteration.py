@@ -1,13 +1,14 @@
 """The iterations of a campaign: self-play shards side by side, training, evaluation, promotion.
 
-Each iteration begins as soon as the network that it plays with is trained, so a generation is
-evaluated while the next iteration plays. No more than two iterations are alive, each in a thread of
-its own. They get their receipts in order, for promotion waits for the iteration before: the
-candidate plays the champion that one left::
+Each iteration plays as soon as the network that it plays with is trained, so a generation is
+evaluated while the next iteration plays. Its flow run begins before, while that network is trained:
+where Prefect's server is busy, the start of one takes two seconds, in which workers would wait. No
+more than two iterations are alive, each in a thread of its own. They get their receipts in order,
+for promotion waits for the iteration before: the candidate plays the champion that one left::
 
     iteration 4   self-play  train  evaluate ──────── promote
-                                 └▶ trained               └▶ finished
-    iteration 5                     self-play ─────────────── train  evaluate ── promote
+                          └▶ played   └▶ trained          └▶ finished
+    iteration 5              wait ──  self-play ────────────── train  evaluate ── promote
 """
 
 import contextvars
@@ -53,12 +54,25 @@ class Handoff:
 
     plan: ProgressPlan
     """Of the iteration."""
+    network: "Future[None] | None"
+    """Done when the iteration before has trained the network, if that one runs in this process."""
     predecessor: "Future[Receipt] | None"
     """The receipt of the iteration before, if that one runs in this process."""
+    played: "Future[None]" = field(default_factory=Future)
+    """Done when the next iteration may begin, and wait for its network."""
     trained: "Future[None]" = field(default_factory=Future)
-    """Done when the next iteration may begin."""
+    """Done when the network of the next iteration is there."""
     successor_began: float | None = None
     """When it did, by the monotonic clock."""
+
+    def wait_for_network(self) -> None:
+        """Return once the iteration's network is there.
+
+        Raises:
+            StoppedError: its training failed or was stopped.
+        """
+        if self.network is not None and self.network.exception() is not None:
+            raise compute.StoppedError("the network that the games need was not trained")
 
     def wait_for_predecessor(self) -> None:
         """Return once the iteration before has its receipt; raise its error if it failed."""
@@ -82,21 +96,35 @@ def run_iterations(run: CampaignRun) -> None:
         compute.stopped_by_errors(),
     ):
         while plan := begin_iteration(
-            folder, number, run.clock.elapsed_s, run.pool.num_workers
+            folder, number, _expected_s(run, handoff), run.pool.num_workers
         ):
             _tell_of_idle_workers(run, number)
+            network: Future[None] | None = None
             if handoff is not None:
                 handoff.successor_began = time.monotonic()
-            before, handoff = finished, Handoff(plan, predecessor=finished)
+                network = handoff.trained
+            before, handoff = finished, Handoff(plan, network, predecessor=finished)
             # In a copy of this context: Prefect keeps the campaign's flow run there.
             in_context = contextvars.copy_context().run
             finished = threads.submit(in_context, _run_iteration, run, handoff)
             awaited: list[Future[Any]] = [] if before is None else [before]
-            awaited.append(handoff.trained if folder.config.execution.overlap else finished)
+            awaited.append(handoff.played if folder.config.execution.overlap else finished)
             _wait_for_all(awaited)
             number += 1
         if finished is not None:
             _wait_for_all([finished])
+
+
+def _expected_s(run: CampaignRun, handoff: Handoff | None) -> float:
+    """Seconds the campaign will have run when the iteration after that of ``handoff`` plays.
+
+    Its network may have to be trained first, for as long as the newest one with a receipt.
+    """
+    elapsed_s = run.clock.elapsed_s
+    if handoff is None or handoff.trained.done():
+        return elapsed_s
+    receipt = handoff.plan.iteration - 1
+    return elapsed_s + (read_receipt(run.folder, receipt).seconds.training if receipt >= 0 else 0.0)
 
 
 def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
@@ -115,15 +143,17 @@ def _run_iteration(run: CampaignRun, handoff: Handoff) -> Receipt:
     number = handoff.plan.iteration
     try:
         if run.folder.receipt(number).exists():
-            handoff.trained.set_result(None)
+            for future in (handoff.played, handoff.trained):
+                future.set_result(None)
             return read_receipt(run.folder, number)
         receipt = _call_flow(run, handoff)
         sweep_leftovers(run.folder)  # of workers that were killed meanwhile
         for alarm in _new_alarms(run):
             run.board.tell(events.AlarmRaised(alarm))
     except BaseException as error:
-        if not handoff.trained.done():
-            handoff.trained.set_exception(error)
+        for future in (handoff.played, handoff.trained):
+            if not future.done():
+                future.set_exception(error)
         raise
     return receipt
 
@@ -188,6 +218,7 @@ def waiting_tasks(num_workers: int) -> ThreadPoolTaskRunner[Any]:
 
 def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     folder, pool, board = run.folder, run.pool, run.board
+    handoff.wait_for_network()
     config, began = folder.config, time.monotonic()
     use_before = pool.use
 
@@ -197,6 +228,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
             unmapped(folder), unmapped(number), range(num_shards(folder, number))
         )
         played = shards.result()
+    handoff.played.set_result(None)
 
     if pool.shares_cores:
         # Two threads of training lose most of their pace to a third that wants their cores.

@@ -187,6 +187,14 @@ def recorded(finished) -> Recorded:
 def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, recorded):
     tasks = {run.name: run for run in recorded.task_runs}
     assert tasks["promote-0"].end_time <= tasks["promote-1"].start_time
+    for iteration in range(1, NUM_ITERATIONS):
+        begun_s = finished.folder.plan(iteration).stat().st_mtime
+        assert begun_s < finished.folder.checkpoint(iteration).stat().st_mtime, "begun by training"
+        network_there = tasks[f"train-{iteration - 1}"].end_time
+        assert all(
+            run.start_time >= network_there for name, run in tasks.items()
+            if name.startswith(f"self_play-{iteration}-")
+        )
     seconds = [receipt.seconds for receipt in read_receipts(finished.folder)]
     assert 0 < seconds[0].evaluation_hidden <= seconds[0].evaluation
     assert seconds[-1].evaluation_hidden == 0
