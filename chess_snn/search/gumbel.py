@@ -14,12 +14,16 @@ Simulations that go to one visit count are a *round*. They visit different actio
 game of wins none depends on another's result, and all are one wave. In other games the scale of
 values changes with every result, and a wave is one simulation.
 
+With few legal actions a round has few simulations, and the trees of a batch wait for whichever has
+the most rounds. So in a game of wins none has more than a root with half as many legal actions as
+are considered.
+
 Dimensions: G games, C considered actions at most, L descents of a wave, M columns for legal
 actions.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -35,6 +39,9 @@ from chess_snn.search.descent import (
 )
 from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+
+_NOTHING_LEFT: Final = -1
+"""In a table, instead of a number of visits: the search of a root with few actions is over."""
 
 
 class Candidates(NamedTuple):
@@ -55,10 +62,11 @@ class GumbelRoot:
     """The root of every tree of a batch, for one search."""
 
     def __init__(
-        self, rule: Rule, considered_actions: int, simulations: int, num_games: int
+        self, rule: Rule, considered_actions: int, simulations: int, num_games: int,
+        waves_are_rounds: bool,
     ) -> None:
         self._rule = rule
-        self._plan = halving_table(considered_actions, simulations)
+        self._plan = halving_table(considered_actions, simulations, waves_are_rounds)
         self._candidates = Candidates(
             np.empty((num_games, considered_actions), np.int32),
             np.empty((num_games, considered_actions), np.float32),
@@ -142,6 +150,8 @@ def choose_root_edges(
             is_round = t < plan.shape[1] and plan[num_candidates, t] == wanted
             if not is_round or trees.value_bounds.shape[1] > 0:
                 break
+        if t < plan.shape[1] and plan[num_candidates, t] == _NOTHING_LEFT:
+            t = plan.shape[1]
         simulations[g] = t
     return count
 
@@ -204,14 +214,18 @@ def _best_with(
 
 
 @lru_cache(maxsize=64)
-def halving_table(most_considered: int, simulations: int) -> Int32Array:
+def halving_table(most_considered: int, simulations: int, waves_are_rounds: bool) -> Int32Array:
     """int32[most_considered + 1, simulations]: row m is the plan for m considered actions.
 
     Entry t is the number of visits that an action must have had to be simulation t's choice; the
-    best of those is taken. Row 0 is not used.
+    best of those is taken. It is ``_NOTHING_LEFT`` behind the last round. Row 0 is not used.
     """
     rows = [_plan(considered, simulations) for considered in range(most_considered + 1)]
-    return np.array(rows, np.int32)
+    table = np.array(rows, np.int32)
+    if not waves_are_rounds:
+        return table
+    most_visits = table[max(1, most_considered // 2)].max(initial=0)
+    return np.where(table > most_visits, np.int32(_NOTHING_LEFT), table)
 
 
 def _plan(considered: int, simulations: int) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from chess_snn.config import check_range
-from chess_snn.games.base import Game, GameSpec
+from chess_snn.games.base import Game, GameSpec, ValueKind
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import PolicySearch, Search
 from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, Rule
@@ -159,7 +159,8 @@ def make_tree_search(
             simulations, in_play=in_play, num_players=game.spec.num_players
         )
         considered = min(considered, game.spec.max_legal)
-        root = GumbelRoot(rule, considered, simulations, num_games)
+        in_rounds = game.spec.value_kind is ValueKind.WDL
+        root = GumbelRoot(rule, considered, simulations, num_games, waves_are_rounds=in_rounds)
     return TreeSearch(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,

@@ -47,8 +47,8 @@ class ReferenceSearch:
         if self.settings.kind == "gumbel":
             noise = self._gumbel(key, ply, len(root.prior), temperature)
             plan = self._plan(len(root.prior))
-            for t in range(self.simulations):
-                self._simulate(root, self._best(root, noise, plan[t]))
+            for visits in plan:
+                self._simulate(root, self._best(root, noise, visits))
             return root, self._best(root, noise, max(root.visits))
         for _ in range(self.simulations):
             self._simulate(root, self._puct(root))
@@ -214,8 +214,16 @@ class ReferenceSearch:
         return score.index(max(score))
 
     def _plan(self, count):
+        """In a game of wins, no more rounds than with half of the actions to consider."""
+        considered = max(self.settings.considered_actions, self.simulations // 8)
+        plan = self._halving(min(count, considered))
+        if self.game.spec.value_kind is not ValueKind.WDL:
+            return plan
+        most = max(self._halving(considered // 2 or 1))
+        return [visits for visits in plan if visits <= most]
+
+    def _halving(self, survivors):
         """Sequential halving by hand: rounds over survivors, the number of which halves."""
-        survivors = min(count, max(self.settings.considered_actions, self.simulations // 8))
         if survivors == 1:
             return list(range(self.simulations))
         phases = math.ceil(math.log2(survivors))

@@ -273,6 +273,19 @@ def test_a_stopped_search_is_a_search_of_fewer_simulations(simulations):
     np.testing.assert_array_equal(stopped.values_stm, wanted.values_stm)
 
 
+def test_a_root_with_few_actions_keeps_nobody_waiting():
+    """A round of one action is one simulation: 32 calls of the network for one position."""
+    few, many = position("7k/8/8/8/8/8/1q6/K7 w - - 0 1"), chess_positions(6)
+    assert few.num_legal[0] == 1
+    evaluator = HashEvaluator()
+    search = tree_search(GUMBEL, 32, len(many), evaluator)
+    run(search, few)
+    assert search.inspect(0).visits.sum() == 11, "as many rounds as with 8 of 16 actions"
+    evaluator.calls.clear()
+    run(search, many)
+    assert len(evaluator.calls) <= 1 + 11
+
+
 @pytest.mark.parametrize("rounds", [1, 2, 4])
 def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(rounds):
     batch = chess_positions(6)
@@ -285,7 +298,9 @@ def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(rounds):
     np.testing.assert_allclose(result.policy_targets.sum(1), 1, atol=1e-5)
     for row in range(len(batch)):
         report = search.inspect(row)
-        plan = halving_table(GUMBEL.considered_actions, 40)[min(batch.num_legal[row], 16)]
+        table = halving_table(GUMBEL.considered_actions, 40, waves_are_rounds=True)
+        plan = table[min(batch.num_legal[row], 16)]
+        plan = plan[plan >= 0]
         assert report.visits.sum() == np.count_nonzero(plan < np.unique(plan)[rounds])
         best = report.actions[report.visits == report.visits.max()]
         assert result.actions[row] in best
