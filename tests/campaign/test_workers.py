@@ -96,7 +96,7 @@ def test_workers_a_device_and_chosen_gpus():
 ])
 def test_the_gpu_preset_gives_every_gpu_work_in_every_iteration(machines, num_gpus, shards):
     gpus = machines * num_gpus
-    preset = load_config("gpu", settings=[f"self_play.games_per_iteration={4096 * gpus}"])
+    preset = load_config("gpu", settings=[f"self_play.games_per_iteration={1024 * gpus}"])
     box = machine(num_gpus, cores=16 * num_gpus, memory_gib=128 * num_gpus)
     found = plan_workers(preset, box, preset.self_play.games_per_iteration)
     assert devices_of(found) == [*range(num_gpus)] * 2
@@ -192,7 +192,8 @@ def test_every_gpu_that_has_a_micro_batch_trains_by_itself(
 
 def test_the_gpu_preset_trains_on_as_many_gpus_as_it_has_micro_batches():
     assert choose_ranks(load_config("gpu"), 8).number == 1
-    preset = load_config("gpu", settings=["training.micro_batch=256"])
+    larger = ["training.batch_size=2048", "training.micro_batch=256"]
+    preset = load_config("gpu", settings=larger)
     assert choose_ranks(preset, 8).number == 8
 
 
