@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import httpx
@@ -24,7 +25,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
-from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration, num_shards
+from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration, next_plan, num_shards
 from chess_snn.campaign.store.receipts import (
     StageSeconds,
     metrics_history,
@@ -95,9 +96,7 @@ def run_iterations(run: CampaignRun) -> None:
         ThreadPoolExecutor(_MOST_ALIVE, thread_name_prefix="iteration") as threads,
         compute.stopped_by_errors(),
     ):
-        while plan := begin_iteration(
-            folder, number, _expected_s(run, handoff), run.pool.num_workers
-        ):
+        while plan := _begin(run, number, handoff):
             _tell_of_idle_workers(run, number)
             network: Future[None] | None = None
             if handoff is not None:
@@ -115,16 +114,20 @@ def run_iterations(run: CampaignRun) -> None:
             _wait_for_all([finished])
 
 
-def _expected_s(run: CampaignRun, handoff: Handoff | None) -> float:
-    """Seconds the campaign will have run when the iteration after that of ``handoff`` plays.
+def _begin(run: CampaignRun, number: int, handoff: Handoff | None) -> ProgressPlan | None:
+    """The plan of iteration ``number``, which follows that of ``handoff``; None at the end.
 
-    Its network may have to be trained first, for as long as the newest one with a receipt.
+    It waits for the training before it where the campaign may end meanwhile. That takes less than
+    an iteration; how long one takes is not known before the first receipt.
     """
-    elapsed_s = run.clock.elapsed_s
-    if handoff is None or handoff.trained.done():
-        return elapsed_s
-    receipt = handoff.plan.iteration - 1
-    return elapsed_s + (read_receipt(run.folder, receipt).seconds.training if receipt >= 0 else 0.0)
+    folder = run.folder
+    if handoff is not None and not handoff.trained.done():
+        lasts_s = inf
+        if handoff.plan.iteration > 0:
+            lasts_s = read_receipt(folder, handoff.plan.iteration - 1).seconds.iteration
+        if next_plan(folder, number, run.clock.elapsed_s + lasts_s) is None:
+            _wait_for_all([handoff.trained])
+    return begin_iteration(folder, number, run.clock.elapsed_s, run.pool.num_workers)
 
 
 def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
@@ -173,7 +176,7 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
 
         Args:
             directory: the campaign folder, for Prefect's page.
-            iteration: from 0; its plan is committed, and all earlier ones are trained.
+            iteration: from 0; its plan is committed, and the one before has played.
         """
         nonlocal has_begun
         has_begun = True

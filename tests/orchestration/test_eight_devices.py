@@ -21,7 +21,7 @@ from flows.servers import prefect_server  # noqa: E402
 NUM_GPUS = 8
 SHARDS_EACH = 2
 SETTINGS = (
-    # As the preset, with a thousandth of the games: 32,768 games, and half of 2,048 in a shard.
+    # As the preset, with few games: its 8,192 are two shards of 512 for each GPU.
     "self_play.games_per_iteration=32", "self_play.games_per_shard=4",
     "self_play.concurrent_games=4",
     "campaign.hours=0", "campaign.iterations=2", "net.size=tiny",

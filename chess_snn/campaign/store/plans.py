@@ -116,8 +116,8 @@ class ProgressPlan:
     """Share done when it ends, in [0, 1]; by hours, it is taken to last as long as the one before
     it."""
     elapsed_s: NonNegativeFloat
-    """Seconds that the campaign had run when it began, pauses left out. Where it was planned while
-    its network was trained, with the seconds that the training before took."""
+    """Seconds that the campaign had run when it began, pauses left out. Its network may have been
+    in training still."""
     num_shards: PositiveInt | None = None
     """Shards of its games; None in a plan of before version 3, where the settings alone say it; see
     :func:`num_shards`."""
