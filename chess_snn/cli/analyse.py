@@ -102,8 +102,9 @@ def analyse_command(
     has_points = game.spec.value_kind is ValueKind.RETURN
     facts = _points(game, root, analysis) if has_points else _chances(game, root, analysis)
     spikes = _spikes(game, network, root)
+    done = sum(candidate["visits"] for candidate in facts["candidates"])
     body: Json = {
-        "model": chosen.label, "search": chosen.search.kind, "simulations": simulations,
+        "model": chosen.label, "search": chosen.search.kind, "simulations": done,
     } | facts | {"spikes": spikes, "seconds": round(seconds, 3)}
     if has_points:
         console.print(draw_position(game, root.state[0]))
@@ -118,7 +119,7 @@ def analyse_command(
             f"{body['network_value_stm']:+.3f} before; the network expects "
             f"{_percent(body['wdl_stm'])} (win/draw/loss)."
         )
-    print_message(f"{body['model']}, {simulations:,} simulations in {seconds:.1f} s.")
+    print_message(f"{body['model']}, {done:,} simulations in {seconds:.1f} s.")
     columns = _POINTS_COLUMNS if has_points else _CHANCES_COLUMNS
     console.print(table_of(None, body["candidates"][:top], columns, left=("move", "UCI")))
     left_out = len(body["candidates"]) - top

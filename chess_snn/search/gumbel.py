@@ -15,8 +15,8 @@ game of wins none depends on another's result, and all are one wave. In other ga
 values changes with every result, and a wave is one simulation.
 
 With few legal actions a round has few simulations, and the trees of a batch wait for whichever has
-the most rounds. So in a game of wins none has more than a root with half as many legal actions as
-are considered.
+the most rounds. So in a game of wins a root with less than half of the considered actions has no
+more rounds than those with half or more.
 
 Dimensions: G games, C considered actions at most, L descents of a wave, M columns for legal
 actions.
@@ -224,7 +224,7 @@ def halving_table(most_considered: int, simulations: int, waves_are_rounds: bool
     table = np.array(rows, np.int32)
     if not waves_are_rounds:
         return table
-    most_visits = table[max(1, most_considered // 2)].max(initial=0)
+    most_visits = table[max(1, most_considered // 2):].max(initial=0)
     return np.where(table > most_visits, np.int32(_NOTHING_LEFT), table)
 
 

@@ -27,7 +27,7 @@ class RootReport:
     actions: Int16Array
     """int16[n]."""
     visits: Int32Array
-    """int32[n]: they sum to the simulations."""
+    """int32[n]: they sum to the simulations, or less where few actions are legal."""
     priors: Float32Array
     """float32[n]: the network's policy; with PUCT's noise where there was any."""
     q_stm: Float32Array

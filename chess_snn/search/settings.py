@@ -35,7 +35,8 @@ class SearchSettings:
     """Gumbel: how actions are chosen below the root: `gumbel` by the improved policy, `puct` by
     value and prior, which suits a network that had a teacher."""
     simulations_first: int = Field(default=16, ge=1, le=MAX_SIMULATIONS)
-    """Simulations per position at the start of the campaign."""
+    """Simulations per position at the start of the campaign; in chess, Gumbel makes fewer where few
+    actions are legal."""
     simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
     """The same at its end; it changes linearly in between."""
     considered_actions: int = Field(default=16, ge=2, le=1024)

@@ -214,12 +214,12 @@ class ReferenceSearch:
         return score.index(max(score))
 
     def _plan(self, count):
-        """In a game of wins, no more rounds than with half of the actions to consider."""
+        """In a game of wins, no more rounds than with half of the actions to consider or more."""
         considered = max(self.settings.considered_actions, self.simulations // 8)
         plan = self._halving(min(count, considered))
         if self.game.spec.value_kind is not ValueKind.WDL:
             return plan
-        most = max(self._halving(considered // 2 or 1))
+        most = max(max(self._halving(n)) for n in range(considered // 2 or 1, considered + 1))
         return [visits for visits in plan if visits <= most]
 
     def _halving(self, survivors):

@@ -280,10 +280,25 @@ def test_a_root_with_few_actions_keeps_nobody_waiting():
     evaluator = HashEvaluator()
     search = tree_search(GUMBEL, 32, len(many), evaluator)
     run(search, few)
-    assert search.inspect(0).visits.sum() == 11, "as many rounds as with 8 of 16 actions"
+    assert search.inspect(0).visits.sum() == 11, "as many rounds as with 8 to 16 actions"
     evaluator.calls.clear()
     run(search, many)
     assert len(evaluator.calls) <= 1 + 11
+
+
+@pytest.mark.parametrize(("considered", "simulations"), [
+    (2, 4), (3, 9), (8, 64), (16, 16), (16, 48), (17, 289), (28, 800), (100, 800),
+])
+def test_only_roots_with_few_actions_have_fewer_simulations(considered, simulations):
+    whole = halving_table(considered, simulations, waves_are_rounds=False)
+    table = halving_table(considered, simulations, waves_are_rounds=True)
+    assert (whole >= 0).all(), "in a game of points a wave is one simulation for all"
+    half = considered // 2
+    np.testing.assert_array_equal(table[half:], whole[half:])
+    assert table.max() == whole[half:].max()
+    cut = table < 0
+    np.testing.assert_array_equal(table[~cut], whole[~cut])
+    assert (np.diff(cut.astype(int), axis=1) >= 0).all(), "the last ones"
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])

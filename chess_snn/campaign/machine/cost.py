@@ -152,5 +152,5 @@ def predict_receipt(config: CampaignConfig, pace: Pace, receipt: Receipt) -> Cos
 
 
 def _evaluations_a_position(config: CampaignConfig, simulations: int) -> int:
-    """The root's, and one for every simulation."""
+    """At most: the root's, and one for every simulation."""
     return 1 if config.search.kind == "policy" else 1 + simulations
