@@ -46,7 +46,7 @@ def test_closing_a_gap_leaves_later_receipts_as_they_are_bug(tmp_path: Path) -> 
     assert folder.receipt(1).read_bytes() == before
 
 
-def test_an_iteration_whose_network_was_not_trained_is_stopped_and_is_not_the_cause() -> None:
+def test_an_iteration_whose_network_was_not_trained_is_stopped() -> None:
     network: Future[None] = Future()
     network.set_exception(ValueError("training diverged"))
     handoff = Handoff(ProgressPlan(1, 0.0, 0.5, 1.0, num_shards=1), network, predecessor=None)
@@ -56,7 +56,7 @@ def test_an_iteration_whose_network_was_not_trained_is_stopped_and_is_not_the_ca
 
 @pytest.mark.parametrize(("iteration", "elapsed_s", "waits"), [
     (1, 100.0, False), (1, 3599.0, True), (0, 100.0, True),
-], ids=["in time", "the time may be up after the training", "nobody knows how long that takes"])
+], ids=["early", "near the end", "first"])
 def test_an_iteration_is_begun_while_its_network_is_trained(
     tmp_path: Path, iteration: int, elapsed_s: float, waits: bool
 ) -> None:

@@ -33,7 +33,7 @@ def warm_up(config: CampaignConfig) -> None:
     machine and after an update, and about 1 s with kernels and measurement in the cache.
 
     Raises:
-        ConfigError: this machine's device, where it is to play, cannot have its precision.
+        ConfigError: this machine is to play, and its device cannot have the network's precision.
     """
     game = get_game(config.campaign.game)
     precision, shape = config.net.precision, config.net.network()
