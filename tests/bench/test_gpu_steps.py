@@ -131,6 +131,7 @@ def run_alone(*options):
     )
 
 
+@pytest.mark.slow
 def test_the_file_runs_with_the_dependencies_alone():
     done = run_alone("--help")
     assert done.returncode == 0, done.stderr

@@ -140,7 +140,9 @@ SET = (
 )
 
 
-@pytest.fixture(scope="module", params=["fp32", "int8"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("fp32", marks=pytest.mark.slow), "int8"]
+)
 def shaped(request, tmp_path_factory) -> CampaignFolder:
     """One iteration of a campaign whose network no preset has."""
     path: Path = tmp_path_factory.mktemp("shape") / "own"

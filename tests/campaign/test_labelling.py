@@ -67,6 +67,7 @@ def state_row(records, row):
     return state
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_an_interrupted_run_goes_on_and_labels_nothing_twice(games, tmp_path):
     teaching, out = fake(tmp_path, "sound"), tmp_path / "out"
     first = label_games(games, out, teaching, limit=GAMES_EACH)
@@ -79,6 +80,7 @@ def test_an_interrupted_run_goes_on_and_labels_nothing_twice(games, tmp_path):
     assert num_started(tmp_path) == started + 1  # for its name
 
 
+@pytest.mark.usefixtures("threads_for_processes")
 def test_an_engine_that_dies_now_and_then_is_replaced(games, tmp_path):
     write_anew(games.shards[0].path, easy_games(2, ply_cap=10))  # each process labels two positions
     few = open_collection(tmp_path / "games")
@@ -87,6 +89,7 @@ def test_an_engine_that_dies_now_and_then_is_replaced(games, tmp_path):
     assert len(labels(tmp_path / "out")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.fault(21)
 def test_labels_made_before_an_engine_dies_for_good_are_kept(games, tmp_path):
     out, teaching = tmp_path / "out", fake(tmp_path, "sound")

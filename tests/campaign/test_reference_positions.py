@@ -20,7 +20,7 @@ def measured(network, game=CHESS):
 def test_stronger_networks_have_better_figures():
     untrained = build_network(CHESS.spec, NetConfig(1, 8), seed=1)
     networks = [untrained, *(
-        load_network(SHIPPED_FOLDER / name / WEIGHTS) for name in ("chess-self-play", "chess")
+        load_network(SHIPPED_FOLDER / name / WEIGHTS) for name in ("chess-self-play", "chess-small")
     )]
     figures = [measured(network) for network in networks]
     accuracies = [row["reference_policy_accuracy"] for row in figures]

@@ -73,7 +73,7 @@ def play(path: Path, game: str) -> dict[str, str]:
     return games | networks
 
 
-@pytest.mark.parametrize("game", CAMPAIGNS)
+@pytest.mark.parametrize("game", ["chess", pytest.param("2048", marks=pytest.mark.slow)])
 def test_the_same_seed_gives_the_same_games_and_weights(tmp_path: Path, game: str) -> None:
     found = play(tmp_path / "a", game)
     assert len(set(found.values())) == len(found) == 7

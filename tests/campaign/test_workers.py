@@ -351,6 +351,7 @@ def told_by(slot: WorkerSlot) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORES, reason="this system binds no process to cores")
 def test_a_worker_keeps_to_its_core_and_trains_on_all():
     told = told_by(PLACE)
@@ -361,6 +362,7 @@ def test_a_worker_keeps_to_its_core_and_trains_on_all():
     assert told["whole"] == bound | {"own": CORES, "threads": [CORES]}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORES, reason="this system binds no process to cores")
 def test_a_worker_keeps_to_its_gpu_while_it_trains_bug():
     """It saw all GPUs then, and one that had not opened its own took the first for good."""

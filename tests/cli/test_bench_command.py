@@ -32,6 +32,7 @@ def test_without_a_clone_the_fix_is_named(monkeypatch, tmp_path):
         bench.load_benchmarks()
 
 
+@pytest.mark.slow
 def test_the_module_runs_the_same_commands():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "env", "--game", "go"], cwd=REPOSITORY,

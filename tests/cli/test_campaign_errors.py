@@ -94,6 +94,7 @@ def test_a_campaign_that_is_being_written_is_left_to_its_writer(chess_snn_proces
     assert str(os.getpid()) in line
 
 
+@pytest.mark.slow
 def test_the_installed_command_shows_no_traceback(chess_snn_process, places):
     before = fingerprint(places)
     assert_refused(chess_snn_process(*START, "--preset", "huge"), "'huge'")

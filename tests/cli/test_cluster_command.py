@@ -86,6 +86,7 @@ def test_only_options_that_were_given_change_settings():
     ]
 
 
+@pytest.mark.slow
 def test_the_command_for_workers_loads_neither_prefect_nor_mlflow():
     program = (
         "import sys, chess_snn.cli.cluster, tasks.remote, tasks.cluster.worker_setup\n"

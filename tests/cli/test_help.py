@@ -70,6 +70,7 @@ def test_what_needs_no_command_loads_nothing_heavy(arguments, exit_code):
     assert not modules & HEAVY
 
 
+@pytest.mark.slow
 def test_the_check_would_notice():
     code, modules = run_and_list_modules("match", "--help")
     assert code == 0

@@ -44,6 +44,7 @@ def test_a_network_is_trained_and_can_be_played(chess_snn, imported, tmp_path):
     assert played.returncode == 0, played.stderr
 
 
+@pytest.mark.slow
 def test_labelled_games_are_a_dataset(chess_snn, imported, tmp_path):
     untaught = chess_snn("games", "learn", "some", "--out", "teacher", *QUICK,
                          "--set", "supervised.epochs=0")

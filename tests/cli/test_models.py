@@ -88,6 +88,7 @@ def test_every_game_has_a_shipped_network(game):
     assert find_model(f"shipped/{game}", game).game == game
 
 
+@pytest.mark.slow
 def test_the_shipped_network_of_chess_plays_well():
     chess_game = get_game("chess")
     with ExitStack() as pools:

@@ -25,6 +25,7 @@ def test_divide_names_every_first_move_and_adds_up(chess_snn):
     assert sum(counts.values()) == int(total) == 8902
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_heard_in_a_deep_count_bug(tmp_path):
     count = subprocess.Popen(
         [sys.executable, "-m", "chess_snn", "perft", "startpos", "9"], stderr=subprocess.PIPE,

@@ -213,6 +213,7 @@ def test_a_move_of_several_pieces_must_say_which():
         parse_move(chess.Board("4k3/8/8/8/8/8/4K3/R6R w - - 0 1"), "Rd1")
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_are_no_move_bug(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "chess_snn", "play", "--model", "random", "--ascii"],
@@ -333,7 +334,7 @@ def test_keys_in_a_terminal(tmp_path):
         assert "Traceback" not in terminal.screen
 
 
-@pytest.mark.parametrize("leave", ["press", "interrupt"])
+@pytest.mark.parametrize("leave", [pytest.param("press", marks=pytest.mark.slow), "interrupt"])
 def test_ctrl_d_and_ctrl_c_leave_the_terminal_as_it_was(tmp_path, leave):
     with Terminal(tmp_path, *PLAY_2048) as terminal:
         terminal.wait_for("0 moves")

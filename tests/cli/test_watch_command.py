@@ -172,6 +172,7 @@ def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
     assert (watching.returncode, errors) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("every", "leave"), [
     ("0.1", Terminal.interrupt), ("60", lambda terminal: terminal.press("q")),
 ])

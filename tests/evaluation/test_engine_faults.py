@@ -94,10 +94,10 @@ def test_an_engine_that_dies_now_and_then_is_started_anew(against_random, tmp_pa
     ("fault", "reason", "settings"),
     [
         ("dies", "ended with status 3", PATIENT),
-        ("crashes", "was killed by signal 11", PATIENT),
+        pytest.param("crashes", "was killed by signal 11", PATIENT, marks=pytest.mark.slow),
         ("flood", "sent a line of over 65536 bytes", PATIENT),
         ("silent", "did not answer in time", HASTY),
-        ("garbage", "did not answer in time", HASTY),
+        pytest.param("garbage", "did not answer in time", HASTY, marks=pytest.mark.slow),
     ],
 )
 def test_an_engine_without_an_answer_voids_the_game(
@@ -221,6 +221,7 @@ def test_processes_end_with_their_player(chess_game, tmp_path):
     assert not running(tmp_path)
 
 
+@pytest.mark.slow
 def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tmp_path):
     script, fifo = tmp_path / "script", tmp_path / "fifo"
     os.mkfifo(fifo)

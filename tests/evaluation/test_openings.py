@@ -188,6 +188,7 @@ class TestWithStockfish:
             assert random_line(settings, candidate).epd() == board_of(line).epd()
             assert abs(line.centipawns_white) <= 50
 
+    @pytest.mark.slow
     def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
         settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
         with open_engine(stockfish) as engine, pytest.raises(

@@ -48,21 +48,18 @@ def case(name: str, *values: object) -> object:
     return pytest.param(*values, id=name)
 
 
-def slow_case(name: str, *values: object) -> object:
-    return pytest.param(*values, id=name, marks=pytest.mark.slow)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(("closed", "arguments", "reason"), [
-    slow_case("below a closed folder", "closed", ("start", "--dir", "closed/new"),
+    case("below a closed folder", "closed", ("start", "--dir", "closed/new"),
               "cannot use {root}/closed/new as a campaign folder: Permission denied"),
-    slow_case("in one", "closed", ("start", "--dir", "closed"), "cannot write {root}/closed"),
+    case("in one", "closed", ("start", "--dir", "closed"), "cannot write {root}/closed"),
     case("its lock", "made/campaign.lock", ("resume", "made"),
          "cannot write {root}/made/campaign.lock: Permission denied; correct"),
-    slow_case("a campaign", "made", ("resume", "made"),
+    case("a campaign", "made", ("resume", "made"),
               "cannot write {root}/made; correct its permissions"),
-    slow_case("a part of it", "made/checkpoints", ("resume", "made"),
+    case("a part of it", "made/checkpoints", ("resume", "made"),
               "cannot write {root}/made/checkpoints; correct its permissions"),
-    slow_case("missing", "closed", ("resume", "nowhere"), "{root}/nowhere holds no campaign"),
+    case("missing", "closed", ("resume", "nowhere"), "{root}/nowhere holds no campaign"),
 ])
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     places: Path, closed: str, arguments: tuple[str, ...], reason: str

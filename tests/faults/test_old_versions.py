@@ -168,6 +168,7 @@ def test_a_stored_campaign_is_whole_and_everything_in_it_is_read(
     model_of_campaign(archived.path).load(game_of(archived))
 
 
+@pytest.mark.slow
 def test_it_is_extended_and_resumed(archived: CampaignFolder) -> None:
     extend_campaign(archived, iterations=3)
     receipt = play_iteration(archived, 2)

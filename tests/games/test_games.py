@@ -170,6 +170,7 @@ def test_no_rows_at_all(starts_of):
     assert starts_of(GAME, keys(0), plies(0, 5)).shape == (0, GAME.spec.state_words)
 
 
+@pytest.mark.slow
 def test_too_many_plies_is_an_error(starts_of):
     with pytest.raises(ConfigError, match="5000"):
         starts_of(GAME, keys(1), plies(1, 5000))

@@ -46,16 +46,15 @@ class Case:
 
 
 CASES = [
-    *(Case(ticks, 32, 32, board=(4, 5), warps=4 + ticks % 2 * 4)
-      for ticks in range(1, MOST_FUSED_TICKS + 1)),
-    Case(4, 64, 64), Case(2, 128, 128, batch=1, board=(4, 4)),
-    Case(1, 256, 256, batch=1, levels=4, board=(4, 4)),
-    Case(1, 64, 64, batch=5, levels=4, board=(4, 8)), Case(1, 32, 32, levels=64, warps=8),
-    Case(3, 48, 24), Case(2, 5, 7, batch=1), Case(2, 32, 8, side=1),
+    Case(1, 64, 64, batch=5, levels=4, board=(4, 8)),
+    Case(MOST_FUSED_TICKS, 32, 32, board=(4, 5), warps=8),
+    Case(3, 48, 24, board=(4, 4)), Case(2, 5, 7, batch=1), Case(2, 32, 8, side=1, board=(4, 4)),
     Case(2, 17, 32, batch=5, board=(4, 4)), Case(1, 32, 32, batch=7, board=(3, 5), levels=2),
 ]
 MORE_CASES = [
-    *(Case(ticks, 32, 32, warps=4 + ticks % 2 * 4) for ticks in range(1, MOST_FUSED_TICKS + 1)),
+    *(Case(ticks, 32, 32, board=board, warps=4 + ticks % 2 * 4)
+      for ticks in range(1, MOST_FUSED_TICKS + 1) for board in ((4, 5), (8, 8))),
+    Case(4, 64, 64), Case(1, 32, 32, levels=64, warps=8), Case(3, 48, 24), Case(2, 32, 8, side=1),
     Case(2, 128, 128, batch=1), Case(1, 256, 256, batch=1, levels=4),
     Case(1, 64, 64, batch=5, levels=4),
     *(Case(ticks, channels, channels, levels=levels, warps=warps)

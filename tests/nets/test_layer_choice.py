@@ -76,7 +76,9 @@ def test_the_fastest_is_chosen_and_logged(network, caplog):
     assert all(kind in record.getMessage() for kind in kinds)
 
 
-@pytest.mark.parametrize("weight", [0.0, float("nan")])
+@pytest.mark.parametrize(
+    "weight", [0.0, pytest.param(float("nan"), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("layer", [
     "stem", "first_layers", "second_layers", "policy_layer", "value_layer",
 ])
@@ -139,6 +141,7 @@ def test_a_shape_is_measured_once(spec, monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are interpreted without a GPU alone")
 @pytest.mark.parametrize("precision", ["int8", "bf16"])
 @pytest.mark.usefixtures("true_bfloat16")

@@ -19,7 +19,10 @@ from chess_snn.nets.neuron_cpu import lif_cpu, memory_of
 
 ON_GPU = torch.cuda.is_available()
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-TICKS = pytest.mark.parametrize("ticks", [1, 2, 3, 4, 8])
+TICKS = pytest.mark.parametrize("ticks", [
+    1, pytest.param(2, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow),
+    pytest.param(8, marks=pytest.mark.slow),
+])
 FORMATS = pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 
 

@@ -52,6 +52,11 @@ CASES = {
     "sums above 2^22": (config(1, 128, levels=64), HOPPER, 3, 1),
 }
 
+QUICK_CASES = (
+    "two blocks, several groups of boards", "channels divided", "3 of 16 pairs",
+    "exact thresholds", "one level",
+)
+
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
@@ -122,7 +127,9 @@ def run_on_host(library, trunk, current_BHWC, blocks):
     return fired[GUARD:-GUARD].view(ticks, *shape), rate[GUARD:-GUARD].view(shape)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [
+    pytest.param(case, marks=[] if case in QUICK_CASES else pytest.mark.slow) for case in CASES
+])
 def test_it_fires_what_the_reference_fires(build, case):
     config, memory, batch, blocks = CASES[case]
     shape, convs = shape_of(config, memory), convs_of(config, seed=1)
@@ -152,7 +159,10 @@ def test_shapes_that_it_cannot_have():
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("case", ["small", "8 warps, 2 stages", "3 of 16 pairs"])
+@pytest.mark.parametrize("case", [
+    "small", pytest.param("8 warps, 2 stages", marks=pytest.mark.slow),
+    pytest.param("3 of 16 pairs", marks=pytest.mark.slow),
+])
 def test_machine_code_keeps_its_numbers_in_registers(architecture, case):
     if not has_cuda_bindings():
         pytest.skip("cuda.bindings are not installed: the kernel is not compiled for GPUs")

@@ -95,6 +95,7 @@ def test_one_that_is_killed_whenever_it_starts_is_one_line(slots):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch):
     monkeypatch.setenv(SIMULATED_GPUS, "3")
     two = load_config(settings=["execution.gpus=[1,2]", "execution.workers=2"])
@@ -109,6 +110,7 @@ def test_a_gpu_that_disappears_before_its_worker_starts_is_one_line(monkeypatch)
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_nobody_comes_in_without_the_certificate_of_the_campaign(slots):
     """Other users of the machine reach loopback as well."""
     strangers = None, Security.temporary()
@@ -127,6 +129,7 @@ def test_nobody_comes_in_without_the_certificate_of_the_campaign(slots):
         assert os.getpgrp() not in groups.values()
 
 
+@pytest.mark.slow
 def test_a_client_that_left_is_no_traceback_bug(slots, caplog):
     with local_cluster(slots) as cluster, Client(cluster) as client:
         scheduler = cluster.scheduler
@@ -136,9 +139,8 @@ def test_a_client_that_left_is_no_traceback_bug(slots, caplog):
 
 
 @pytest.mark.fault(22)
-@pytest.mark.parametrize(
-    "sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_while_workers_start_leaves_none_and_no_traceback_bug(tmp_path, sent):
     program = tmp_path / "program.py"
     program.write_text(STARTS_AND_WAITS)

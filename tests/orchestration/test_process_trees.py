@@ -84,6 +84,7 @@ def test_a_killed_command_leaves_nothing(tmp_path):
     assert not alive(family)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(5)
 def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
     code = (

@@ -68,6 +68,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_listener_that_hangs_keeps_nobody_waiting_bug(silent: str) -> None:
     """The end of a worker was told once Prefect's server had answered; and Dask waited for that."""
     ear, caller = Ear(), Caller(silent)
@@ -89,6 +90,7 @@ def test_a_listener_that_hangs_keeps_nobody_waiting_bug(silent: str) -> None:
     assert caller.lines == []
 
 
+@pytest.mark.slow
 def test_a_listener_that_is_back_hears_what_it_missed() -> None:
     class Slow(Ear):
         may_go_on = threading.Event()

@@ -92,6 +92,7 @@ def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
     ]
 
 
+@pytest.mark.slow
 def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
     folder: CampaignFolder, tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
     (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
 

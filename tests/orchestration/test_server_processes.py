@@ -124,7 +124,10 @@ def test_an_exception_in_the_block_ends_the_server(tmp_path, error):
     assert not seen[0].is_running()
 
 
-@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("signal_name", [
+    pytest.param("SIGINT", marks=pytest.mark.slow), pytest.param("SIGTERM", marks=pytest.mark.slow),
+    "SIGKILL",
+])
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
 def test_a_signal_to_the_parent_ends_the_server(tmp_path, signal_name):
     parent = start_parent(tmp_path)
@@ -168,6 +171,7 @@ def test_a_server_that_is_never_healthy_is_ended_in_time(tmp_path):
     assert is_free(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_server_that_another_process_runs_is_not_started(tmp_path):
     parent = start_parent(tmp_path)
     try:
@@ -247,6 +251,7 @@ def on_another_machine(tmp_path):
     parent.wait()
 
 
+@pytest.mark.slow
 def test_the_server_of_another_machine_is_named_and_left_to_it(tmp_path, on_another_machine):
     server, port = recorded_server(tmp_path), recorded_port(tmp_path)
     told = (
@@ -261,6 +266,7 @@ def test_the_server_of_another_machine_is_named_and_left_to_it(tmp_path, on_anot
     assert recorded_server(tmp_path) == server
 
 
+@pytest.mark.slow
 def test_what_a_machine_that_is_gone_has_left_is_in_nobodys_way(tmp_path, on_another_machine):
     left = recorded_server(tmp_path)
     on_another_machine.kill()

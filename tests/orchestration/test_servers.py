@@ -172,6 +172,7 @@ def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(director
         assert close_stale_flow_runs("killed") == 0
 
 
+@pytest.mark.slow
 def test_a_given_prefect_server_is_used_and_nothing_started(directory, tmp_path):
     with prefect_server(directory) as given_url, prefect_server(tmp_path) as api_url:
         assert api_url == given_url
@@ -203,6 +204,7 @@ def given_server(directory, monkeypatch, **environment):
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_path, monkeypatch):
     password = "me:a-long-password"
     with given_server(
@@ -218,6 +220,7 @@ def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_pat
             pytest.fail("a page is no API")
 
 
+@pytest.mark.slow
 def test_deployments_that_take_too_long_are_refused(directory, monkeypatch):
     monkeypatch.setattr(deploying, "DEPLOY_TIMEOUT_S", 0.1)
     with prefect_server(directory) as url:
@@ -226,6 +229,7 @@ def test_deployments_that_take_too_long_are_refused(directory, monkeypatch):
             deploying.deploy({"PREFECT_API_URL": url})
 
 
+@pytest.mark.slow
 def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_path, monkeypatch):
     def run_without(child):
         with prefect_server(tmp_path):

@@ -119,6 +119,7 @@ def load_served(uri: str, alias: str) -> pyfunc.PyFuncModel:
     return pyfunc.load_model(client(uri).get_model_version_by_alias(MODEL_NAME, alias).source)
 
 
+@pytest.mark.slow
 def test_importing_the_package_does_not_import_mlflow():
     code = "import sys, tasks.tracking; print('mlflow' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

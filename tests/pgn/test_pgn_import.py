@@ -140,7 +140,8 @@ import_pgn(Path(sys.argv[1]), Path(sys.argv[2]), workers=2)
 """
 
 
-@pytest.mark.parametrize("num_shards", [pytest.param(0, marks=pytest.mark.slow), 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_shards", [0, 1])
 def test_kill_9_leaves_whole_shards_and_a_second_run_completes_them(
     pgn_file, imported, tmp_path, num_shards
 ):
@@ -231,8 +232,11 @@ def flipped(content):
     return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
 
 
-@pytest.mark.parametrize("harm", [damaged, flipped])
-@pytest.mark.parametrize("pack", ["gzip", "zstd"])
+@pytest.mark.parametrize(("pack", "harm"), [
+    ("gzip", flipped), ("zstd", damaged),
+    pytest.param("gzip", damaged, marks=pytest.mark.slow),
+    pytest.param("zstd", flipped, marks=pytest.mark.slow),
+])
 def test_a_damaged_packed_file_is_one_line_and_the_whole_one_goes_on(
     pgn_file, imported, tmp_path, pack, harm
 ):

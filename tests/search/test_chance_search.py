@@ -87,7 +87,7 @@ def reference_visits(node):
 
 @pytest.mark.parametrize("game", [GAME, TINY], ids=["2048", "tiny"])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("simulations", [1, 2, 3, 4, 16, 200])
+@pytest.mark.parametrize("simulations", [1, 2, 4, 16, pytest.param(200, marks=pytest.mark.slow)])
 def test_trees_are_the_references(game, kind, simulations):
     batch = positions(game, 10)
     temperature = 1.0 if kind == "gumbel" else 0.0
@@ -113,7 +113,9 @@ def test_trees_are_the_references(game, kind, simulations):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("noise", [None, 0.1], ids=["knows_nothing", "noisy"])
+@pytest.mark.parametrize("noise", [
+    pytest.param(None, id="knows_nothing", marks=pytest.mark.slow), pytest.param(0.1, id="noisy"),
+])
 def test_a_long_search_solves_a_small_game(kind, noise):
     """It plays an action within 2 % of the best, and its values approach the exact ones."""
     boards = random_boards(SOLVED, 16)

@@ -121,6 +121,7 @@ def test_repeated_it_changes_nothing_and_prints_the_tables(studied, capfd):
     assert max(map(len, tables)) <= 80
 
 
+@pytest.mark.slow
 def test_killed_between_two_parts_it_goes_on(studied, tmp_path):
     begin(tmp_path)
     (tmp_path / "fired").mkdir()

@@ -37,11 +37,11 @@ def run_group(folder, shard, cases, size, **values):
     )
 
 
-def read_outcomes(folder, case, size):
-    """What each rank of a group came to."""
+def read_outcomes(folder, name, size):
+    """What each rank of a group came to in the case of that name."""
     outcomes = []
     for rank in range(size):
-        stem = folder / f"{case.name}-{rank}"
+        stem = folder / f"{name}-{rank}"
         body = json.loads(stem.with_suffix(".json").read_text())
         outcomes.append(Outcome(**body, state=load_file(stem.with_suffix(".safetensors"))))
     return outcomes

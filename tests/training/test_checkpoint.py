@@ -50,7 +50,9 @@ def names_in(folder):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-@pytest.mark.parametrize("stop_at", [0, 1, 5])
+@pytest.mark.parametrize(
+    "stop_at", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(5, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("draw", [{"mirror": True, "surprise_share": 0.7},
                                   {"mirror": False, "surprise_share": 0.0}],
                          ids=["mirror and surprise", "plain"])

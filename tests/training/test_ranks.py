@@ -1,5 +1,6 @@
 """Ranks in processes of their own learn what one process learns, each sample once."""
 
+import functools
 import json
 
 import numpy as np
@@ -32,8 +33,8 @@ LEARN = Case("learn", {"batch_size": 512, "micro_batch": 256}, is_supervised=Tru
 """The same two micro-batches, from a dataset."""
 TOO_FEW_PARTS = Case("few", {"micro_batch": 48}, is_refused=True)
 REFUSED_CASES = [Case(fault, fault=fault, is_refused=True) for fault in REFUSED]
-SIZES = (2, 3)
 PAIR = 2
+SIZES = (PAIR, pytest.param(3, marks=pytest.mark.slow))
 
 ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
 """Of figures, after some steps from sums in another order."""
@@ -41,17 +42,22 @@ ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
 
 @pytest.fixture(scope="module")
 def groups(searched_shard, tmp_path_factory):
-    """The outcomes of all cases by groups of 2 and of 3, and the folder of each group."""
-    outcomes = {}
-    for size in SIZES:
+    """The folder in which a group of as many ranks has done all cases; each runs once."""
+
+    @functools.cache
+    def group_of(size):
         folder = tmp_path_factory.mktemp(f"group-of-{size}")
         pair = [FP16, LEARN] if size == PAIR else []
-        cases = [*REFUSED_CASES, TOO_FEW_PARTS, *CASES, *pair]
-        run_group(folder, searched_shard, cases, size)
-        outcomes[size] = folder
-        for case in [*CASES, *pair]:
-            outcomes[case.name, size] = read_outcomes(folder, case, size)
-    return outcomes
+        run_group(folder, searched_shard, [*REFUSED_CASES, TOO_FEW_PARTS, *CASES, *pair], size)
+        return folder
+
+    return group_of
+
+
+@pytest.fixture(scope="module")
+def outcomes(groups):
+    """What each rank of a group came to in a case, by the case's name and the group's size."""
+    return functools.cache(lambda case, size: read_outcomes(groups(size), case, size))
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +68,9 @@ def alone(searched_shard):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", [EVEN, SHORT], ids=lambda case: case.name)
-def test_the_loss_curve_is_that_of_one_process(groups, alone, case, size):
+def test_the_loss_curve_is_that_of_one_process(outcomes, alone, case, size):
     expected = alone[case.name]
-    for outcome in groups[case.name, size]:
+    for outcome in outcomes(case.name, size):
         np.testing.assert_allclose(outcome.figures, expected.figures, **ROUNDING)
         (before, after), (wanted, wanted_after) = outcome.holdout, expected.holdout
         assert before == pytest.approx(wanted, rel=1e-6)
@@ -75,9 +81,9 @@ def test_the_loss_curve_is_that_of_one_process(groups, alone, case, size):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", [EVEN, SHORT], ids=lambda case: case.name)
-def test_so_are_weights_and_running_statistics(groups, alone, case, size):
+def test_so_are_weights_and_running_statistics(outcomes, alone, case, size):
     """But for the few weights whose gradient is nothing but rounding: AdamW goes by its sign."""
-    found, expected = groups[case.name, size][0].state, alone[case.name].state
+    found, expected = outcomes(case.name, size)[0].state, alone[case.name].state
     distances = torch.cat([
         (found[name] - tensor).abs().flatten().float() for name, tensor in expected.items()
     ])
@@ -87,8 +93,8 @@ def test_so_are_weights_and_running_statistics(groups, alone, case, size):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_all_ranks_come_to_the_same_bits(groups, case, size):
-    first, *others = groups[case.name, size]
+def test_all_ranks_come_to_the_same_bits(outcomes, case, size):
+    first, *others = outcomes(case.name, size)
     for other in others:
         assert other.figures == first.figures
         for name, tensor in first.state.items():
@@ -97,52 +103,55 @@ def test_all_ranks_come_to_the_same_bits(groups, case, size):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_sample_is_computed_once_by_one_rank(groups, alone, case, size):
+def test_each_sample_is_computed_once_by_one_rank(outcomes, alone, case, size):
     drawn = alone.get(case.name, alone["even"]).rows  # memory decides nothing about the samples
-    outcomes = groups[case.name, size]
+    of_ranks = outcomes(case.name, size)
     for step, expected in enumerate(drawn):
-        rows = [row for outcome in outcomes for row in outcome.rows[step]]
+        rows = [row for outcome in of_ranks for row in outcome.rows[step]]
         assert rows == expected
-        assert min(len(outcome.rows[step]) for outcome in outcomes) > 0
+        assert min(len(outcome.rows[step]) for outcome in of_ranks) > 0
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_threads_of_gloo_end_before_the_interpreter_bug(groups, size):
     """One that frees a tensor while Python ends aborts its rank."""
     for rank in range(size):
-        threads = json.loads((groups[size] / f"threads-{rank}.json").read_text())
+        threads = json.loads((groups(size) / f"threads-{rank}.json").read_text())
         assert "python" in " ".join(threads)
         assert not [name for name in threads if "gloo" in name]
 
 
-def test_three_ranks_share_four_micro_batches(groups):
-    first = groups["even", 3][0]
+@pytest.mark.slow
+def test_three_ranks_share_four_micro_batches(outcomes):
+    first = outcomes("even", 3)[0]
     assert first.counts == [[2, 1, 1]] * EVEN.steps
-    assert [len(outcome.rows[0]) for outcome in groups["short", 3]] == [32, 16, 8]
+    assert [len(outcome.rows[0]) for outcome in outcomes("short", 3)] == [32, 16, 8]
 
 
-def test_in_fp16_two_ranks_find_the_scale_and_the_bits_of_one_process(groups, searched_shard):
+def test_in_fp16_two_ranks_find_the_scale_and_the_bits_of_one_process(outcomes, searched_shard):
     expected = train(FP16, searched_shard)
     assert expected.scales[0] < FP16.loss_scale, "nothing overflowed"
     assert expected.scales[-1] == expected.scales[-2], "nothing else was done"
-    for outcome in groups["fp16", PAIR]:
+    for outcome in outcomes("fp16", PAIR):
         assert outcome.scales == expected.scales
         assert outcome.figures == expected.figures
         for name, tensor in expected.state.items():
             assert torch.equal(outcome.state[name], tensor), name
 
 
-def test_from_given_games_two_ranks_learn_the_bits_of_one_process(groups, searched_shard, tmp_path):
+def test_from_given_games_two_ranks_learn_the_bits_of_one_process(
+    groups, outcomes, searched_shard, tmp_path
+):
     expected = learn(LEARN, searched_shard, tmp_path)
     untrained = case_network().state_dict()
     assert any(not torch.equal(expected.state[name], untrained[name]) for name in untrained)
     assert expected.figures[-1][-1] is not None, "no game was held out"
-    first, other = groups["learn", PAIR]
+    first, other = outcomes("learn", PAIR)
     for outcome in (first, other):
         assert outcome.figures == expected.figures
         for name, tensor in expected.state.items():
             assert torch.equal(outcome.state[name], tensor), name
-    kept = step_checkpoints(groups[PAIR] / "learn-steps")
+    kept = step_checkpoints(groups(PAIR) / "learn-steps")
     assert [path.name for path in kept] == [
         path.name for path in step_checkpoints(tmp_path)
     ], "rank 0 alone writes, and removes older ones"
@@ -171,10 +180,10 @@ def test_nccl_without_a_gpu_for_each_rank_is_refused(monkeypatch, device, gpus):
 
 @pytest.mark.fault(13)
 @pytest.mark.parametrize("size", SIZES)
-def test_out_of_memory_on_one_rank_halves_micro_batches_on_all(groups, searched_shard, size):
+def test_out_of_memory_on_one_rank_halves_micro_batches_on_all(outcomes, searched_shard, size):
     """From the step where it happened, as one process with the smaller ones would go on."""
     expected = train(Case("oom", fault="oom", fault_rank=0, fault_step=2), searched_shard)
-    for outcome in groups["oom", size]:
+    for outcome in outcomes("oom", size):
         assert outcome.micro_batches == [[0, 16], [1, 16], [2, 16], [2, 8], [3, 8], [4, 8]]
         np.testing.assert_allclose(outcome.figures, expected.figures, **ROUNDING)
 
@@ -203,21 +212,23 @@ def test_memory_that_is_never_enough_is_an_error(searched_shard, monkeypatch):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("fault", REFUSED)
 def test_ranks_that_disagree_are_refused_by_name(groups, size, fault):
-    told = [(groups[size] / f"{fault}-{rank}.txt").read_text() for rank in range(size)]
+    told = [(groups(size) / f"{fault}-{rank}.txt").read_text() for rank in range(size)]
     assert len(set(told)) == 1
     assert told[0].startswith("rank 1 (process ")
     assert f") has {REFUSED[fault]} = " in told[0]
     assert ", and rank 0 (process " in told[0]
-    assert not (groups[size] / f"{fault}-0.json").exists(), "it was trained"
+    assert not (groups(size) / f"{fault}-0.json").exists(), "it was trained"
 
 
+@pytest.mark.slow
 def test_more_ranks_than_micro_batches_are_refused(groups):
-    assert (groups[2] / "few-0.json").exists()
-    told = (groups[3] / "few-2.txt").read_text()
+    assert (groups(PAIR) / "few-0.json").exists()
+    told = (groups(3) / "few-2.txt").read_text()
     assert told.startswith("3 ranks cannot share a step of 2 micro-batches")
     assert "set training.micro_batch to 21 or less" in told
 
 
+@pytest.mark.slow
 def test_a_rank_that_does_not_come_is_named(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [EVEN], timeout_s=2.0)
     with pytest.raises(RankLostError, match=r"^rank 1 of 2 "):

@@ -145,7 +145,9 @@ def test_half_of_what_is_drawn_are_afterstates(window):
 
 
 @pytest.mark.parametrize(
-    "config", [WIDER.baseline(), WIDER], ids=["baseline", "spiking"]
+    "config",
+    [pytest.param(WIDER.baseline(), id="baseline", marks=pytest.mark.slow),
+     pytest.param(WIDER, id="spiking")],
 )
 def test_values_of_both_kinds_of_positions_are_learnt(window, config):
     """Both are a fixed function of the board: its empty cells, less one in an afterstate.

@@ -306,6 +306,7 @@ def test_about_half_the_samples_are_mirrored(new_trainer, searched_window, game)
     assert abs(share - 0.5) < 5 * 0.5 / math.sqrt(possible.sum())
 
 
+@pytest.mark.slow
 def test_held_out_value_loss_by_hand(new_trainer, searched_window, game, monkeypatch):
     window = searched_window  # its discount must not matter
     trainer = new_trainer()

@@ -34,7 +34,8 @@ def engine(model):
 
 
 @pytest.mark.parametrize("limit", [
-    chess.engine.Limit(nodes=30), chess.engine.Limit(time=0.2),
+    chess.engine.Limit(nodes=30),
+    pytest.param(chess.engine.Limit(time=0.2), marks=pytest.mark.slow),
     chess.engine.Limit(white_clock=2, black_clock=2, remaining_moves=5),
 ])
 def test_it_plays_itself_with_every_kind_of_limit(engine, limit):
@@ -101,6 +102,7 @@ def converse(lines, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_the_end_of_input_ends_the_process(model):
     done = converse(b"uci\n\xff\xfe\x00 nonsense\nposition startpos\nisready\ngo infinite\n",
                     "--model", model)

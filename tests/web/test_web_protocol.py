@@ -405,6 +405,7 @@ def test_a_closed_tab_stops_its_search(client, monkeypatch):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_ten_clients_search_at_once(client):
     openings = [move.uci() for move in chess.Board().legal_moves][:10]
     with ExitStack() as stack:
@@ -467,6 +468,7 @@ def growth_mib(client, count: int) -> float:
     return (process.memory_info().rss - before) / 2**20
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_over_games(client):
     assert growth_mib(client, 15) < MOST_GROWTH_MIB
 
