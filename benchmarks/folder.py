@@ -20,11 +20,7 @@ from chess_snn.campaign.integrity.gc import find_disposable, sweep_leftovers
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import window_shards
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import (
-    metrics_history,
-    num_finished_iterations,
-    recorded_seconds,
-)
+from chess_snn.campaign.store.receipts import num_finished_iterations, recorded_seconds
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.results import result_rows
@@ -118,8 +114,7 @@ def _resume(folder: CampaignFolder) -> None:
 
 def _after_iteration(folder: CampaignFolder) -> None:
     """The work after each iteration."""
-    history = metrics_history(folder)
-    find_alarms(history)
+    find_alarms([receipt.metrics() for receipt in read_receipts(folder)])
     sweep_leftovers(folder)
 
 

@@ -28,9 +28,9 @@ from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration, next_plan, num_shards
 from chess_snn.campaign.store.receipts import (
     StageSeconds,
-    metrics_history,
     num_finished_iterations,
     read_receipt,
+    read_receipts,
 )
 from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.match_schedule import converts, generation_matches, is_evaluated
@@ -209,7 +209,7 @@ def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
 
 def _new_alarms(run: CampaignRun) -> list[Alarm]:
     """Those that the newest receipt has raised."""
-    history = metrics_history(run.folder)
+    history = [receipt.metrics() for receipt in read_receipts(run.folder)]
     known = {(alarm.name, alarm.since_iteration) for alarm in find_alarms(history[:-1])}
     return [a for a in find_alarms(history) if (a.name, a.since_iteration) not in known]
 

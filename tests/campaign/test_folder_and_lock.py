@@ -11,7 +11,7 @@ from small_campaigns import MICRO
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config
 from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
-from chess_snn.campaign.viewing.watching import NumberedFiles
+from chess_snn.campaign.store.typed_json import read_numbered
 from chess_snn.data import read_json, write_json
 from chess_snn.errors import CampaignError, CampaignLockedError, CorruptDataError, UsageError
 
@@ -161,55 +161,49 @@ def files(tmp_path):
         return folder / f"{number}.json"
 
     def read_one(number):
+        found = read_json(path_of(number))["n"]
         read.append(number)
-        return read_json(path_of(number))["n"]
+        return found
 
-    return NumberedFiles[int](path_of, read_one), path_of, read
+    return lambda: read_numbered(path_of, read_one), path_of, read
 
 
 def test_each_is_read_once_as_it_comes(files):
-    log, path_of, read = files
-    assert not log.refresh()
+    entries, path_of, read = files
+    assert entries() == []
     for number in range(3):
         write_json(path_of(number), {"n": number})
-        assert log.refresh()
-        assert not log.refresh()
-    assert log.entries == read == [0, 1, 2]
+        assert entries() == entries() == list(range(number + 1))
+    assert read == [0, 1, 2]
 
 
 def test_a_gap_ends_the_list_until_it_is_filled(files):
-    log, path_of, _ = files
+    entries, path_of, _ = files
     for number in (0, 2):
         write_json(path_of(number), {"n": number})
-    assert log.refresh()
-    assert log.entries == [0]
+    assert entries() == [0]
     write_json(path_of(1), {"n": 1})
-    assert log.refresh()
-    assert log.entries == [0, 1, 2]
+    assert entries() == [0, 1, 2]
 
 
-def test_what_was_replaced_or_removed_is_forgotten_with_all_that_follows(files):
-    log, path_of, read = files
+def test_what_was_replaced_or_removed_is_forgotten(files):
+    entries, path_of, read = files
     for number in range(4):
         write_json(path_of(number), {"n": number})
-    log.refresh()
+    assert entries() == [0, 1, 2, 3]
     write_json(path_of(2), {"n": 12})
-    assert log.refresh()
-    assert log.entries == [0, 1, 12, 3]
-    assert read == [0, 1, 2, 3, 2, 3]
+    assert entries() == [0, 1, 12, 3]
+    assert read == [0, 1, 2, 3, 2]
     path_of(1).unlink()
-    assert log.refresh()
-    assert log.entries == [0]
-    assert not log.refresh()
+    assert entries() == [0]
 
 
 def test_a_damaged_one_is_named_each_time(files):
-    log, path_of, _ = files
+    entries, path_of, _ = files
     write_json(path_of(0), {"n": 0})
     path_of(1).write_text("{")
     for _ in range(2):
         with pytest.raises(CorruptDataError, match=r"1\.json"):
-            log.refresh()
+            entries()
     write_json(path_of(1), {"n": 1})
-    assert log.refresh()
-    assert log.entries == [0, 1]
+    assert entries() == [0, 1]

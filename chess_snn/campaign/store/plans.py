@@ -12,6 +12,7 @@ before it plays, and one that is killed and resumed is the same.
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,7 +20,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
+from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files, read_numbered
 from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, create_text, read_manifest, utc_now, write_text
 from chess_snn.errors import CampaignError, CorruptDataError
@@ -189,7 +190,7 @@ def read_plan(folder: CampaignFolder, iteration: int) -> ProgressPlan:
 
 def read_plans(folder: CampaignFolder) -> list[ProgressPlan]:
     """The plans of all iterations that began, in order; they have no gaps."""
-    return [read_plan(folder, number) for number in range(len(numbered_files(folder.plan)))]
+    return read_numbered(folder.plan, partial(read_plan, folder))
 
 
 def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int | None:

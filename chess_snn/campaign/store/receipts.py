@@ -6,14 +6,14 @@ the receipts again.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, partial
 from typing import Final, Literal
 
 import numpy as np
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
-from chess_snn.campaign.store.typed_json import FileMark, RecordFormat, file_mark, numbered_files
+from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files, read_numbered
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.scores import pair_interval
@@ -196,7 +196,7 @@ class DeviceUse:
         return {f"device/{name}": value for name, value in asdict(self).items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, which leave no room for a cached property
 class Receipt:
     """What one iteration committed; None stands for what was not measured."""
 
@@ -227,7 +227,7 @@ class Receipt:
     devices: DeviceUse | None = None
     """How busy the devices were."""
 
-    @property
+    @cached_property
     def statistics(self) -> SelfPlayStatistics:
         """Self-play statistics over all shards."""
         return combine([SelfPlayStatistics.from_json(shard.statistics) for shard in self.shards])
@@ -352,27 +352,7 @@ def read_receipt(folder: CampaignFolder, iteration: int) -> Receipt:
 
 def read_receipts(folder: CampaignFolder) -> list[Receipt]:
     """The receipts of all finished iterations, in order; they have no gaps."""
-    return [read_receipt(folder, number) for number in range(num_finished_iterations(folder))]
-
-
-def metrics_history(folder: CampaignFolder) -> list[dict[str, float]]:
-    """:meth:`Receipt.metrics` of all finished iterations; not to be changed.
-
-    It is asked for after each iteration, so a receipt is read only once while it stays the same.
-
-    Raises:
-        CorruptDataError: a receipt is damaged.
-    """
-    return [
-        _metrics(folder, number, file_mark(folder.receipt(number)))
-        for number in range(num_finished_iterations(folder))
-    ]
-
-
-@lru_cache(maxsize=1 << 16)
-def _metrics(folder: CampaignFolder, iteration: int, mark: FileMark) -> dict[str, float]:
-    del mark  # part of the key: a file that took the place of another has its own
-    return read_receipt(folder, iteration).metrics()
+    return read_numbered(folder.receipt, partial(read_receipt, folder))
 
 
 def recorded_seconds(folder: CampaignFolder) -> float:

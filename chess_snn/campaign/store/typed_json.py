@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -66,6 +66,25 @@ def file_mark(path: Path) -> FileMark:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+
+_kept: Final[dict[Path, tuple[FileMark, Any]]] = {}
+"""What was read from a file, and its mark then."""
+
+
+def read_numbered(
+    path_of: Callable[[int], Path], read: Callable[[int], Stored]
+) -> list[Stored]:
+    """``read(0)``, ``read(1)``, … of :func:`numbered_files`; do not change the records.
+
+    They are asked for often, so a file is read only once while it stays the same.
+    """
+    records: list[Stored] = []
+    while (mark := file_mark(path := path_of(len(records)))) is not None:
+        if path not in _kept or _kept[path][0] != mark:
+            _kept[path] = mark, read(len(records))
+        records.append(_kept[path][1])
+    return records
 
 
 def from_json(kind: type[Stored], body: object) -> Stored:

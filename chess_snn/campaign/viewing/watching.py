@@ -2,16 +2,15 @@
 
 This works beside the campaign, on another machine that shares the disk, and after the campaign has
 ended or died. It writes nothing and takes no lock. What is finished is read from receipts; what is
-under way, from the progress that the campaign's process wrote last. A look stats a few files and
-reads the new ones; only after a new receipt it computes anything from all receipts.
+under way, from the progress that the campaign's process wrote last. A look stats plans and
+receipts and reads the new ones; only after a new receipt it computes anything from all of them.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.plans import (
@@ -19,10 +18,9 @@ from chess_snn.campaign.store.plans import (
     ProgressPlan,
     campaign_length,
     next_plan,
-    read_plan,
+    read_plans,
 )
-from chess_snn.campaign.store.receipts import Receipt, read_receipt
-from chess_snn.campaign.store.typed_json import FileMark, file_mark, numbered_files
+from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.match_schedule import ScheduledMatch, final_event, final_matches
 from chess_snn.campaign.strength.matches import read_final_matches
@@ -44,41 +42,8 @@ from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.errors import CampaignError
 from chess_snn.types import Json
 
-Entry = TypeVar("Entry")
-
 PACE_ITERATIONS: Final = 5
 """The time left is computed from the mean length of so many newest iterations."""
-
-
-class NumberedFiles(Generic[Entry]):
-    """The content of files numbered from 0 in one folder, kept up to date by :meth:`refresh`."""
-
-    def __init__(self, path_of: Callable[[int], Path], read: Callable[[int], Entry]) -> None:
-        """Of the files ``path_of(0)``, ``path_of(1)``, …, each read by ``read``."""
-        self.entries: list[Entry] = []
-        self._path_of = path_of
-        self._read = read
-        self._marks: list[FileMark] = []
-        self._seen: object = None
-
-    def refresh(self) -> bool:
-        """Whether anything has changed; if nothing has, only two files are looked at.
-
-        From a file that was replaced or removed, all that follow are read again.
-        """
-        folder = file_mark(self._path_of(0).parent)
-        if folder == self._seen and not self._path_of(len(self.entries)).exists():
-            return False
-        marks = list(map(file_mark, numbered_files(self._path_of)))
-        has_changed = marks != self._marks
-        pairs = zip(marks, self._marks, strict=False)
-        num_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        del self.entries[num_same:], self._marks[num_same:]
-        for number in range(num_same, len(marks)):
-            self.entries.append(self._read(number))
-            self._marks.append(marks[number])
-        self._seen = folder
-        return has_changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +115,9 @@ class CampaignWatch:
             ConfigError: its configuration is damaged.
         """
         self._folder = CampaignFolder.open(directory)
-        folder = self._folder
-        self._plans = NumberedFiles[ProgressPlan](
-            folder.plan, lambda number: read_plan(folder, number)
-        )
-        self._receipts = NumberedFiles[Receipt](
-            folder.receipt, lambda number: read_receipt(folder, number)
-        )
-        self._disk, self._processes = DiskMeter(folder.path), ProcessMeter()
+        self._plans: list[ProgressPlan] = []
+        self._receipts: list[Receipt] = []
+        self._disk, self._processes = DiskMeter(self._folder.path), ProcessMeter()
         self._rows: list[Json] = []
         self._alarms: list[Alarm] = []
         self._final: list[ScheduledMatch] | None = None
@@ -193,9 +153,9 @@ class CampaignWatch:
         live = read_live(folder)
         return CampaignView(
             folder=folder,
-            receipts=tuple(self._receipts.entries),
+            receipts=tuple(self._receipts),
             rows=tuple(self._rows),
-            champion=champion_of(folder, self._receipts.entries),
+            champion=champion_of(folder, self._receipts),
             alarms=tuple(self._alarms),
             stages=() if is_finished else live.stages,
             final_matches=tuple(self._final_summaries),
@@ -210,16 +170,16 @@ class CampaignWatch:
         )
 
     def _refresh(self) -> None:
-        self._plans.refresh()
-        if self._receipts.refresh():
-            receipts = self._receipts.entries
+        self._plans, receipts = read_plans(self._folder), read_receipts(self._folder)
+        if receipts != self._receipts:
+            self._receipts = receipts
             self._rows = result_rows(self._folder.config, receipts)
             self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
             self._final, self._final_summaries = None, []
 
     def _is_finished(self) -> bool:
         """Whether all receipts and final matches are there, which are read then."""
-        num_finished, num_begun = len(self._receipts.entries), len(self._plans.entries)
+        num_finished, num_begun = len(self._receipts), len(self._plans)
         if not num_finished or num_begun > num_finished:
             return False
         if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
@@ -243,8 +203,8 @@ class CampaignWatch:
         )))
 
     def _recorded_s(self) -> float:
-        begun_s = [plan.elapsed_s for plan in self._plans.entries]
-        finished_s = [receipt.elapsed_s for receipt in self._receipts.entries]
+        begun_s = [plan.elapsed_s for plan in self._plans]
+        finished_s = [receipt.elapsed_s for receipt in self._receipts]
         return max([0.0, *begun_s, *finished_s])
 
     def _elapsed_s(self, writer: Writer | None, last_sign_s: float) -> float:
@@ -255,14 +215,14 @@ class CampaignWatch:
         until_s = time.time() if writer.state is WriterState.RUNNING else last_sign_s
         folder = self._folder
         noted_s = max(
-            _changed_s(folder.plan(len(self._plans.entries) - 1)),
-            _changed_s(folder.receipt(len(self._receipts.entries) - 1)),
+            _changed_s(folder.plan(len(self._plans) - 1)),
+            _changed_s(folder.receipt(len(self._receipts) - 1)),
             writer.since.timestamp(),
         )
         return recorded_s + max(0.0, until_s - noted_s)
 
     def _seconds_left(self, elapsed_s: float) -> float | None:
-        run, receipts = campaign_length(self._folder), self._receipts.entries
+        run, receipts = campaign_length(self._folder), self._receipts
         if run.hours:
             return max(0.0, run.hours * S_PER_HOUR - elapsed_s)
         if not receipts:
