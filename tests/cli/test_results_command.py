@@ -4,13 +4,15 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 import small_campaigns as made
-from signed_files import MATCH, write_signed
+from made_games import made_match
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.viewing.results import result_columns
 from chess_snn.data import with_digest
+from chess_snn.evaluation.match_files import write_match
 
 COLUMNS = (
     "iteration,generation,champion,progress,elapsed_s,games,positions,white_rate,draw_rate,"
@@ -172,16 +174,8 @@ def test_elo_is_shown_with_its_interval(chess_snn, folder, elo, shown):
 def test_players_are_rated_with_intervals(chess_snn, tmp_path):
     folder = CampaignFolder.create(tmp_path / "c", load_config("smoke"))
     scores = [1.0, 1.0, 0.5, 1.0, 0.0, 0.5, 1.0, 0.0] * 5
-    numbers = range(len(scores))
-    write_signed(folder.match("gen-000004", "random"), MATCH, {
-        "player_a": "gen-000004", "player_b": "random",
-        "openings": {"key": list(map(str, numbers))},
-        "per_game": {
-            "opening_index": [index // 2 for index in numbers],
-            "a_is_white": [index % 2 == 0 for index in numbers],
-            "score_a": scores,
-        },
-    })
+    match = made_match(np.reshape(scores, (-1, 2)), "gen-000004", "random")
+    write_match(folder.match("gen-000004", "random"), match)
     assert "gen-000004" in chess_snn("ratings", "c").stdout
     body = json.loads(chess_snn("ratings", "c", "--json").stdout)
     rows = {row["player"]: row for row in body["players"]}

@@ -15,23 +15,24 @@ and rated as one.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.campaign.strength.match_schedule import is_gating_match, player_name
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.ladder.ladder import read_ladder
-from chess_snn.evaluation.match_files import read_match_body
-from chess_snn.evaluation.ratings.crosstable import RatedGame
+from chess_snn.evaluation.match_files import read_kept_match
+from chess_snn.evaluation.ratings.crosstable import RatedGame, match_games
 from chess_snn.evaluation.ratings.fit import rate_linked
 from chess_snn.evaluation.ratings.result import Ratings
+from chess_snn.games import Game
 from chess_snn.types import Json
 
 ANCHOR: Final = "random"
-_OUTCOMES: Final = {1.0: 1, 0.5: 0, 0.0: -1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +72,8 @@ def rate_campaign(
     ladder = read_ladder() if folder.config.evaluation.ladder_test else None
     programs = {} if ladder is None else ladder.programs
     games = [
-        game for path in _match_files(folder, last_generation) for game in _games_of(path, programs)
+        game for path in _match_files(folder, last_generation)
+        for game in _games_of(game_of(folder), path, programs)
     ]
     if ladder is not None and any(
         game.white in ladder.players or game.black in ladder.players for game in games
@@ -111,35 +113,15 @@ def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterato
             yield path
 
 
-def _games_of(path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
+def _games_of(game: Game, path: Path, programs: Mapping[str, str]) -> list[RatedGame]:
     """The games of a match; ``programs`` are the ladder's, by the names of their players."""
-    body = read_match_body(path)
-    try:
-        a, b = (_rated_as(body[name], body, programs) for name in ("player_a", "player_b"))
-        columns = body["per_game"]
-        keys = body["openings"]["key"]
-        rows = zip(
-            columns["opening_index"], columns["a_is_white"], columns["score_a"], strict=True
-        )
-        return [
-            RatedGame(
-                a if a_is_white else b, b if a_is_white else a,
-                _OUTCOMES[score] if a_is_white else -_OUTCOMES[score],
-                keys[index],
-            )
-            for index, a_is_white, score in rows if score is not None  # not void
-        ]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise CorruptDataError(
-            f"{path} is not a match ({error!r}); restore it from a copy, or delete it so that it "
-            "is played again"
-        ) from error
-
-
-def _rated_as(player: str, body: Json, programs: Mapping[str, str]) -> str:
-    """``player``, with the program behind it where that is not the one of the ladder's games."""
-    known = body.get("programs", {})
-    if player not in programs or player not in known:
-        return player
-    identity = known[player]["identity"]
-    return player if identity == programs[player] else f"{player} ({identity})"
+    result = read_kept_match(game, path, {})
+    if result is None:  # removed since it was listed
+        return []
+    # An engine of another version than the ladder's is another player.
+    others = {
+        player: f"{player} ({facts.identity})" for player, facts in result.programs.items()
+        if facts.identity != programs.get(player, facts.identity)
+    }
+    a, b = (others.get(name, name) for name in (result.player_a, result.player_b))
+    return match_games(replace(result, player_a=a, player_b=b))
