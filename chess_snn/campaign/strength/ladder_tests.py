@@ -23,7 +23,7 @@ from chess_snn.campaign.strength.match_schedule import (
     player_name,
 )
 from chess_snn.campaign.strength.matches import finish_match, players_of
-from chess_snn.campaign.strength.reports import EndedBy, read_ladder_test_report, write_report
+from chess_snn.campaign.strength.reports import LADDER_TEST_REPORTS, EndedBy, write_report
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import (
@@ -78,7 +78,7 @@ def play_ladder_test(
             except EngineError as error:
                 ladder_test = ladder_test.without(rung, error)
         write_report(path, ladder_test.report(ended_by))
-    result = read_ladder_test_report(path)
+    result = LADDER_TEST_REPORTS.read(path)
     for met in result.rungs:
         finish_match(directory, _rung_match(folder, generation, met.player, met.num_batches))
     return asdict(result)
@@ -94,7 +94,7 @@ def ladder_start(folder: CampaignFolder, generation: int) -> float:
     for earlier in range(generation - OVERLAP, -1, -1):
         path = folder.match(event_of(earlier), LADDER_TEST)
         if path.exists():
-            bracket = read_ladder_test_report(path).bracket
+            bracket = LADDER_TEST_REPORTS.read(path).bracket
             return read_ladder().rung(bracket[len(bracket) // 2]).elo
     return -math.inf
 

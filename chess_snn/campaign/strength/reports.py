@@ -9,10 +9,9 @@ from pydantic import Field
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.store.typed_json import RESTORE, from_json
+from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat
 from chess_snn.campaign.strength.match_schedule import CONVERSION, event_of
 from chess_snn.data import StoredFormat, read_json, write_json
-from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.won_positions import conversion_rate
 from chess_snn.failpoints import failpoint
 from chess_snn.search import make_search
@@ -77,18 +76,7 @@ class LadderTestReport:
     """Names the players that were not available."""
 
 
-def read_ladder_test_report(path: Path) -> LadderTestReport:
-    """The report in a file of a campaign.
-
-    Raises:
-        CorruptDataError: it is missing or damaged.
-    """
-    try:
-        return from_json(LadderTestReport, read_report(path))
-    except ValueError as error:
-        raise CorruptDataError(
-            f"{path} is not a ladder test report ({error}); {RESTORE}"
-        ) from error
+LADDER_TEST_REPORTS: Final = RecordFormat(LadderTestReport, _FORMAT)
 
 
 def conversion_simulations(folder: CampaignFolder, generation: int) -> int:
