@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign.models.references import SHIPPED_FOLDER
-from chess_snn.campaign.stages.reference import measure_reference, reference_shard
+from chess_snn.campaign.stages.training import measure_reference, reference_shard
 from chess_snn.data import check_shard
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
@@ -41,6 +41,6 @@ def test_damage_is_reported(tmp_path, monkeypatch):
     check_shard(shard)
     broken = tmp_path / shard.name
     broken.write_bytes(shard.read_bytes()[:-100])
-    monkeypatch.setattr("chess_snn.campaign.stages.reference._FOLDER", tmp_path)
+    monkeypatch.setattr("chess_snn.campaign.stages.training._REFERENCE_FOLDER", tmp_path)
     with pytest.raises(CorruptDataError, match=shard.name):
         measured(build_network(CHESS.spec, NetConfig(1, 8), seed=1))

@@ -8,7 +8,6 @@ import torch
 
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, game_of
-from chess_snn.campaign.stages.reference import measure_reference
 from chess_snn.campaign.stages.window import (
     num_positions,
     positions_played,
@@ -18,10 +17,11 @@ from chess_snn.campaign.stages.window import (
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
-from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.campaign.store.receipts import TrainingFacts, measured
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint
+from chess_snn.games.base import Game
 from chess_snn.nets import network_digest
 from chess_snn.sources import provenance
 from chess_snn.training import (
@@ -32,7 +32,6 @@ from chess_snn.training import (
     StepListener,
     StepLosses,
     Trainer,
-    TrainingReport,
     load_trainer,
     load_weights,
     measure_holdout,
@@ -51,6 +50,11 @@ _REPORTED: Final = (
 """Figures of a training report that are metrics of a generation."""
 _PROVENANCE: Final = "provenance"
 """Under this name it keeps what it was trained by: program, machine, devices."""
+
+_REFERENCE_FOLDER: Final = Path(__file__).parents[2] / "evaluation" / "data"
+_MOST_REFERENCE_POSITIONS: Final = 1_000_000
+_NONE_HELD_OUT: Final = 2**30
+"""One game in so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +158,12 @@ def train_generation(
             **_holdout(before, measure_holdout(trainer, window)),
             **measure_reference(trainer),
             **_spike_rates(trainer, window),
-            **_training_spike_rate(report),
-            **_loss_scale(report),
+            **measured({
+                "training_spike_rate": report.spike_rate,
+                "loss_scale": report.loss_scale,
+                "overflowed_steps":
+                    None if report.loss_scale is None else float(report.overflowed_steps),
+            }),
         },
     }
     if not ranks.is_first:
@@ -210,7 +218,7 @@ def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[
     """What the network is worth on held-out games, of which a small window may have none."""
     if before is None or after is None:
         return {}
-    figures = {
+    return measured({
         "holdout_value_loss": before.value_loss,
         "holdout_value_loss_after": after.value_loss,
         "holdout_value_target_loss_after": after.value_target_loss,
@@ -218,8 +226,40 @@ def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[
         "holdout_decided_accuracy_after": after.decided_accuracy,
         "holdout_policy_loss_after": after.policy_loss,
         "holdout_policy_accuracy_after": after.policy_accuracy,
+    })
+
+
+def reference_shard(game: Game) -> Path:
+    """The shard of the reference positions of ``game``, which may not exist."""
+    return _REFERENCE_FOLDER / f"reference-{game.spec.name}"
+
+
+def measure_reference(trainer: Trainer) -> dict[str, float]:
+    """Metrics of the trainer's network on reference positions; none in a game that has none.
+
+    Held-out games become harder as a network improves: fewer are drawn, and its opponent, itself,
+    makes fewer mistakes. So their figures may get worse while it learns. These positions stay the
+    same; docs/architecture.md has the commands that made them, with an engine's moves and values.
+
+    ``reference_policy_accuracy`` is the share of positions in which its likeliest action is the
+    engine's best; ``reference_value_loss`` the cross-entropy with the engine's value, nats. That
+    with the engine's policy is left out: for a network that is sure of its moves, and often right,
+    it is higher than for one that knows nothing.
+
+    Raises:
+        CorruptDataError: the shard is damaged.
+    """
+    shard = reference_shard(trainer.game)
+    if not shard.exists():
+        return {}
+    window = ReplayWindow.load(trainer.game, [shard], _MOST_REFERENCE_POSITIONS, _NONE_HELD_OUT)
+    report = measure_holdout(trainer, window, "training", root_value_share=1.0)
+    if report is None:
+        return {}
+    return {
+        "reference_policy_accuracy": report.policy_accuracy,
+        "reference_value_loss": report.value_target_loss,
     }
-    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
@@ -236,25 +276,11 @@ def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     return rates
 
 
-def _training_spike_rate(report: TrainingReport) -> dict[str, float]:
-    """Over the steps, normalised by batches as the loss is, where it had a penalty."""
-    return {} if report.spike_rate is None else {"training_spike_rate": report.spike_rate}
-
-
 def _devices(trainer: Trainer) -> str:
     """``2 x cuda (NVIDIA H200)``; one a rank."""
     device = trainer.device
     name = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
     return f"{trainer.ranks.size} x {device.type}{name}"
-
-
-def _loss_scale(report: TrainingReport) -> dict[str, float]:
-    """Where the loss was scaled, and how many steps were left out to find by how much."""
-    if report.loss_scale is None:
-        return {}
-    return {
-        "loss_scale": report.loss_scale, "overflowed_steps": float(report.overflowed_steps)
-    }
 
 
 def _training_facts(meta: Json) -> TrainingFacts:

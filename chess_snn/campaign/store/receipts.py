@@ -139,7 +139,7 @@ class PromotionFacts:
 
     def metrics(self) -> dict[str, float]:
         """What is plotted."""
-        return _measured({
+        return measured({
             "promotion/llr": self.llr,
             "promotion/games": float(self.games),
             "promotion/score": self.score,
@@ -240,7 +240,7 @@ class Receipt:
     def metrics(self) -> dict[str, float]:
         """Everything to plot by iteration, grouped by the part before the slash."""
         statistics, wall = self.statistics, self.seconds.self_play
-        return _measured({
+        return measured({
             **{f"self_play/{name}": value for name, value in statistics.metrics().items()},
             "self_play/games_per_s": statistics.games / wall,
             "self_play/positions_per_s": statistics.positions / wall,
@@ -270,7 +270,7 @@ class Receipt:
 RECEIPTS: Final = RecordFormat(Receipt, FORMAT)
 
 
-def _measured(figures: Mapping[str, float | None]) -> dict[str, float]:
+def measured(figures: Mapping[str, float | None]) -> dict[str, float]:
     """Those that were measured."""
     return {name: figure for name, figure in figures.items() if figure is not None}
 
@@ -298,14 +298,14 @@ def _interval_metrics(name: str, figures: Json | None, mean: str = "") -> dict[s
     if figures is None:
         return {}
     endings = {"mean": mean, "low": "_low", "high": "_high"}
-    return _measured({name + endings[figure]: figures[figure] for figure in endings})
+    return measured({name + endings[figure]: figures[figure] for figure in endings})
 
 
 def _rating_metrics(name: str, rating: Json | None) -> dict[str, float]:
     """Elo and its interval, under ``name``; ends that are not finite are left out."""
     if rating is None:
         return {}
-    return _measured({f"{name}{end}": rating[f"elo{end}"] for end in ("", "_low", "_high")})
+    return measured({f"{name}{end}": rating[f"elo{end}"] for end in ("", "_low", "_high")})
 
 
 def is_summary(match: object) -> bool:
