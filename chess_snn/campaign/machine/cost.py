@@ -12,7 +12,7 @@ import torch
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.warm_up import scratch_window
-from chess_snn.campaign.machine.workers import num_workers, threads_each
+from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.stages.networks import self_play_searches
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.cores import num_cores
@@ -71,16 +71,16 @@ def measure_pace(
     Takes some seconds. The other workers are taken to be as fast at the same time. ``on_progress``
     is called with (measurements done, 2).
     """
-    workers = num_workers(config)
+    players = plan_here(config).players
     records, evaluations_per_s = measure_self_play(
-        config, threads_each(workers), num_workers=workers
+        config, players[0].num_threads, num_workers=len(players)
     )
     if on_progress is not None:
         on_progress(1, 2)
     samples_per_s = measure_training(config, records, num_cores()).samples_per_s
     if on_progress is not None:
         on_progress(2, 2)
-    return Pace(workers * evaluations_per_s, samples_per_s)
+    return Pace(len(players) * evaluations_per_s, samples_per_s)
 
 
 def measure_training(

@@ -6,7 +6,6 @@ from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.slots import Machine, Role, WorkerSlot, this_machine
-from chess_snn.cores import num_cores
 from chess_snn.devices import Device, choose_devices, processor, visible_gpus
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
@@ -86,16 +85,6 @@ def plan_workers(config: CampaignConfig, machine: Machine, num_games: int) -> Wo
         for number, (device, roles) in enumerate(sites)
     )
     return WorkerPlan(slots, tuple(notes))
-
-
-def num_workers(config: CampaignConfig) -> int:
-    """How many workers of this machine play games; see :func:`plan_here`."""
-    return len(plan_here(config).players)
-
-
-def threads_each(num_workers: int) -> int:
-    """Cores of a worker while all work side by side, >= 1."""
-    return max(1, num_cores() // num_workers)
 
 
 def worker_bytes(config: CampaignConfig, device: Device) -> int:
