@@ -6,15 +6,16 @@ at most, and what it asked for is not done.
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from chess_snn import __version__
 from chess_snn.errors import ChessSnnError
 from chess_snn.games.base import Game
 from chess_snn.types import LogFn
-from chess_snn.uci.commands import Command, Go, Nonsense, SetOption, SetPosition, Word, parse
+from chess_snn.uci.commands import parse_go, parse_option, parse_position, split_line
 from chess_snn.uci.engine import Engine, FindModel
+from chess_snn.uci.limits import Limits
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.searching import Request, RunningSearch
@@ -50,14 +51,13 @@ class Session:
 
     def handle(self, line: str) -> bool:
         """Do what ``line`` asks; False after ``quit``."""
-        command = parse(line)
-        if command == Word("quit"):
-            return False
         try:
-            self._do(command)
+            name, arguments = split_line(line)
+            self._do(name, arguments)
         except ChessSnnError as error:
             self._say(str(error))
-        return True
+            return True
+        return name != "quit"
 
     def close(self) -> None:
         """End a running search with its ``bestmove``, and the engine's threads."""
@@ -66,19 +66,24 @@ class Session:
             self._search.join()
         self._engine.close()
 
-    def _do(self, command: Command) -> None:
-        match command:
-            case Word(name):
-                _WORDS[name](self)
-            case SetOption(name, value):
-                self._options = set_option(self._options, name, value)
-            case SetPosition(fen, moves):
-                self._set_position(fen, moves)
-            case Go():
-                self._go(command)
-            case Nonsense(fault):
-                if fault:
-                    self._say(fault)
+    def _do(self, name: str, arguments: str) -> None:
+        match name:
+            case "uci":
+                self._introduce()
+            case "isready":
+                self._answer_ready()
+            case "ucinewgame":
+                self._begin_game()
+            case "setoption":
+                self._options = set_option(self._options, *parse_option(arguments))
+            case "position":
+                self._set_position(*parse_position(arguments))
+            case "go":
+                self._go(*parse_go(arguments))
+            case "stop":
+                self._stop()
+            case "ponderhit":
+                self._ponderhit()
 
     def _introduce(self) -> None:
         self._output.tell(f"id name chess-snn {__version__}")
@@ -111,14 +116,14 @@ class Session:
         else:
             self._refused = ""
 
-    def _go(self, command: Go) -> None:
+    def _go(self, limits: Limits, faults: Sequence[str]) -> None:
         start_s = time.monotonic()
         if self._search is not None:
             if self._is_searching() and not self._search.orders.is_stopped:
                 self._say("go ignored: a search is running; stop it first")
                 return
             self._search.join()  # a stopped one answers after its last wave
-        for fault in command.faults[:_MOST_FAULTS]:
+        for fault in faults[:_MOST_FAULTS]:
             self._say(fault)
         if self._refused:
             self._say(
@@ -126,7 +131,7 @@ class Session:
                 f"{self._position.board.fen()}; refused was: {self._refused}"
             )
         self._forget_the_last_game()
-        request = Request(self._position, command.limits, self._options, start_s)
+        request = Request(self._position, limits, self._options, start_s)
         self._search = RunningSearch(self._engine, request, self._output.tell)
 
     def _forget_the_last_game(self) -> None:
@@ -148,15 +153,6 @@ class Session:
 
     def _say(self, text: str) -> None:
         self._output.tell(f"info string {text}")
-
-
-_WORDS: Final = {
-    "uci": Session._introduce,
-    "isready": Session._answer_ready,
-    "ucinewgame": Session._begin_game,
-    "stop": Session._stop,
-    "ponderhit": Session._ponderhit,
-}
 
 
 class _Output:

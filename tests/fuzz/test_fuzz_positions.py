@@ -14,7 +14,7 @@ from chess_snn.games import get_game
 from chess_snn.games.chess import from_board, to_board
 from chess_snn.games.chess.layout import CLOCK_MASK, FULLMOVE_MASK
 from chess_snn.games.chess.notation import action_of_move
-from chess_snn.uci.commands import Go, Nonsense, SetOption, SetPosition, Word, parse
+from chess_snn.uci.commands import parse_go, parse_option, parse_position, split_line
 from chess_snn.uci.options import Options, set_option
 from chess_snn.uci.position import Position
 
@@ -133,21 +133,21 @@ def test_fen(data):
 def test_uci_line(data):
     """A line from a GUI is read, and its position is that of python-chess."""
     line = text_of(data)
-    match parse(line):
-        case Nonsense(_):
-            pass
-        case Word(name):
-            assert name in line.split()
-        case Go(limits, _):
+    command, arguments = split_line(line)
+    assert command in ("", *line.split())
+    match command:
+        case "go":
+            limits, _ = parse_go(arguments)
             numbers = [getattr(limits, name) for name in limits.__slots__]
             assert all(n is None or isinstance(n, tuple) or n >= 0 for n in numbers)
             limits.seconds(white_to_move=True, overhead_s=0.1)
-        case SetOption(name, value):
+        case "setoption":
+            name, value = parse_option(arguments)
             changed, default = set_option(Options(), name, value), Options()
             names = [n for n in Options.__slots__ if getattr(changed, n) != getattr(default, n)]
             assert len(names) <= 1
-        case SetPosition(fen, moves):
-            _check_position(fen, moves)
+        case "position":
+            _check_position(*parse_position(arguments))
 
 
 def _check_position(fen: str | None, moves: tuple[str, ...]) -> None:
