@@ -6,7 +6,6 @@ Exactly one ``bestmove`` comes of every search, whatever happens in it. While th
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import Final
 
 import chess
@@ -18,7 +17,7 @@ from chess_snn.games.chess.notation import parse_uci
 from chess_snn.search import Line
 from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.engine import Engine
-from chess_snn.uci.limits import UNLIMITED, Budget, Limits, budget_of
+from chess_snn.uci.limits import UNLIMITED, Limits, budget_of
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import NO_MOVE, best_move, info_lines
@@ -59,29 +58,28 @@ class Orders:
             self._changed.wait()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a search is to do."""
-
-    position: Position
-    limits: Limits
-    options: Options
-    start_s: float
-    """``time.monotonic()`` when ``go`` was read."""
-
-
 class RunningSearch:
-    """A search on its way. Its methods are for the thread that reads commands."""
+    """A search on its way.
 
-    def __init__(self, engine: Engine, request: Request, tell: LogFn) -> None:
-        """Begin at once; ``tell`` must not raise."""
-        limits = request.limits
+    Public methods are for the thread that reads commands; the others run in the search's own.
+    """
+
+    def __init__(
+        self, engine: Engine, position: Position, limits: Limits, options: Options, start_s: float,
+        tell: LogFn,
+    ) -> None:
+        """Begin at once; ``go`` was read at ``start_s``, and ``tell`` must not raise."""
+        self._engine, self._position, self._limits = engine, position, limits
+        self._options, self._start_s, self._tell = options, start_s, tell
+        self._board = position.board.copy(stack=False)
+        self._simulations = 0
+        self._lines: list[Line] = []
+        self._next_read, self._next_read_s, self._next_info_s = 0.0, 0.0, _INFO_PERIOD_S
         self._can_be_hit = limits.ponder and not limits.infinite
         self.orders = Orders(held=limits.infinite or limits.ponder)
         self.answered = threading.Event()
         """Set when ``bestmove`` was sent, or is being sent now."""
-        worker = _Worker(engine, request, self.orders, tell)
-        self._thread = threading.Thread(target=self._run, args=(worker, tell), name="search")
+        self._thread = threading.Thread(target=self._run, name="search")
         self._thread.start()
 
     def ponderhit(self) -> bool:
@@ -95,36 +93,27 @@ class RunningSearch:
         """Wait for the thread's end."""
         self._thread.join()
 
-    def _run(self, worker: "_Worker", tell: LogFn) -> None:
+    def _run(self) -> None:
         try:
-            answer = worker.search()
+            answer = self._answer()
         except Exception as error:  # noqa: BLE001 -- who waits for a bestmove must get one
-            tell(f"info string the search failed: {type(error).__name__}: {error}")
-            answer = worker.first_legal_move()
+            self._tell(f"info string the search failed: {type(error).__name__}: {error}")
+            answer = self._first_legal_move()
         self.orders.wait()
         self.answered.set()
-        tell(answer)
+        self._tell(answer)
 
-
-class _Worker:
-    def __init__(self, engine: Engine, request: Request, orders: Orders, tell: LogFn) -> None:
-        self._engine, self._request, self._orders, self._tell = engine, request, orders, tell
-        self._board = request.position.board.copy(stack=False)
-        self._simulations = 0
-        self._lines: list[Line] = []
-        self._next_read, self._next_read_s, self._next_info_s = 0.0, 0.0, _INFO_PERIOD_S
-
-    def first_legal_move(self) -> str:
-        move = self._request.position.any_move()
+    def _first_legal_move(self) -> str:
+        move = self._position.any_move()
         return NO_MOVE if move is None else f"bestmove {move.uci()}"
 
-    def search(self) -> str:
-        """Search, tell, and return the ``bestmove``."""
-        position = self._request.position
+    def _answer(self) -> str:
+        """Search, and return the ``bestmove``."""
+        position = self._position
         if position.any_move() is None:
             self._tell(f"info depth 0 score {'mate 0' if self._board.is_check() else 'cp 0'}")
             return NO_MOVE
-        self._engine.prepare(self._request.options)
+        self._engine.prepare(self._options)
         if not self._engine.has_network:
             hint = self._engine.refusal or (
                 "give a network with setoption name Model value PATH, or start with --model PATH"
@@ -132,11 +121,11 @@ class _Worker:
             self._tell(
                 f"info string NO NETWORK: this is the first legal move, not a choice; {hint}"
             )
-            return self.first_legal_move()
+            return self._first_legal_move()
         if not position.is_searchable:
             self._tell("info string neither side can mate: any move will do")
             self._tell("info depth 0 score cp 0")
-            return self.first_legal_move()
+            return self._first_legal_move()
         if kept := self._engine.stand_at(position, self._searchmoves()):
             self._tell(f"info string {kept} visits kept from earlier searches")
         self._grow()
@@ -145,8 +134,11 @@ class _Worker:
         return best_move(self._board, self._choose())
 
     def _grow(self) -> None:
-        tree, pace, orders = self._engine.tree, self._engine.pace, self._orders
-        limited = self._budget()
+        tree, pace, orders = self._engine.tree, self._engine.pace, self.orders
+        limited = budget_of(
+            self._limits, self._options, white_to_move=self._board.turn == chess.WHITE,
+            num_moves=self._board.legal_moves.count(),
+        )
         pace.begin_search()
         self._look()
         while not orders.is_stopped:
@@ -169,13 +161,6 @@ class _Worker:
             self._look()
             pace.record(leaves, wave_s, _since(start_s) - wave_s)
 
-    def _budget(self) -> Budget:
-        return budget_of(
-            self._request.limits, self._request.options,
-            white_to_move=self._board.turn == chess.WHITE,
-            num_moves=self._board.legal_moves.count(),
-        )
-
     def _look(self) -> None:
         """Read the tree and report, where it is time."""
         if self._simulations >= self._next_read or self._seconds() >= self._next_read_s:
@@ -188,13 +173,12 @@ class _Worker:
 
     def _read(self) -> None:
         """Only what is reported: every line is a walk down the tree."""
-        self._lines = self._engine.tree.lines(self._request.options.multipv)
+        self._lines = self._engine.tree.lines(self._options.multipv)
 
     def _report(self) -> None:
-        options = self._request.options
         for line in info_lines(
             self._board, self._engine.tree, self._lines, simulations=self._simulations,
-            seconds=self._seconds(), show_wdl=options.show_wdl,
+            seconds=self._seconds(), show_wdl=self._options.show_wdl,
         ):
             self._tell(line)
 
@@ -203,7 +187,7 @@ class _Worker:
 
         A proved win is always played and a proved loss never drawn.
         """
-        temperature = self._request.options.temperature
+        temperature = self._options.temperature
         best = self._lines[0]
         if temperature == 0 or best.win_plies != 0:
             return best
@@ -218,7 +202,7 @@ class _Worker:
 
     def _searchmoves(self) -> Int16Array | None:
         actions = set()
-        for text in self._request.limits.searchmoves:
+        for text in self._limits.searchmoves:
             try:
                 move = parse_uci(self._board, text)
             except IllegalMoveError as error:
@@ -229,7 +213,7 @@ class _Worker:
 
     def _seconds(self) -> float:
         """Since ``go``."""
-        return _since(self._request.start_s)
+        return _since(self._start_s)
 
 
 def _since(start_s: float) -> float:

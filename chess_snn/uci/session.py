@@ -18,7 +18,7 @@ from chess_snn.uci.engine import Engine, FindModel
 from chess_snn.uci.limits import Limits
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
-from chess_snn.uci.searching import Request, RunningSearch
+from chess_snn.uci.searching import RunningSearch
 
 _LONGEST_LINE: Final = 500
 _MOST_FAULTS: Final = 3
@@ -131,8 +131,9 @@ class Session:
                 f"{self._position.board.fen()}; refused was: {self._refused}"
             )
         self._forget_the_last_game()
-        request = Request(self._position, limits, self._options, start_s)
-        self._search = RunningSearch(self._engine, request, self._output.tell)
+        self._search = RunningSearch(
+            self._engine, self._position, limits, self._options, start_s, self._output.tell
+        )
 
     def _forget_the_last_game(self) -> None:
         """What ``ucinewgame`` asked for, which may have come while a search was running."""
