@@ -27,7 +27,7 @@ from chess_snn.uci.report import moves_to_mate, wdl_per_mille
 from chess_snn.web.networks import LoadedNetwork, Networks
 from chess_snn.web.positions import CHESS, TILES, chess_position, ending, legal_of, tiles_row
 from chess_snn.web.protocol import ChessGame, SearchRequest, TilesGame
-from chess_snn.web.spikes import read_spikes
+from chess_snn.web.spikes import spikes_frame
 
 TREE_MIB: Final = 64
 """Memory of a connection's tree."""
@@ -279,7 +279,6 @@ class _TilesSearch:
 def _spikes_of(
     request: SearchRequest, loaded: LoadedNetwork, game: Game, row: GameBatch, of: str, line: str
 ) -> bytes:
-    spikes = read_spikes(loaded, game, row)
     flips = game is CHESS and bool(game.side_to_move(row.state)[0])
     facts = {"id": request.id, "of": of, "line": line, "flips": flips}
-    return spikes.frame(facts)
+    return spikes_frame(loaded, game, row, facts)
