@@ -58,7 +58,7 @@ def web_command(
     if model is not None:
         found = find_model(model)  # a missing model is reported here, not in the browser
         if found.campaign is not None or model.startswith(REGISTERED):
-            versions = load_web("registered").RegisteredVersions(
+            versions = networks.RegisteredVersions(
                 partial(registered_versions, found.game, _registered_name(model)), found.game
             )
             versions.entries()  # they are known when the page is opened

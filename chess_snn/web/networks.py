@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,11 +25,12 @@ from chess_snn.nets import Network
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from chess_snn.uci.engine import FindModel
-from chess_snn.web.registered import ASK_AGAIN_S, RegisteredVersions
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_LOADED: Final = 4
 """Networks kept in memory besides those of connections."""
+ASK_AGAIN_S: Final = 30.0
+"""So old may the registry's answer be: an alias moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,33 @@ class LoadedNetwork:
         """Differs from that of every other network, and of the same one played otherwise."""
         model = self.model
         return model.weights, self.mark, model.in_play
+
+
+class RegisteredVersions:
+    """Entries of the list of networks; ``ask`` returns addresses, all of ``game``.
+
+    The registry is asked in a thread of its own: it may take seconds, and the page does not wait.
+    """
+
+    def __init__(self, ask: Callable[[], Sequence[str]], game: str) -> None:
+        self._ask, self._game = ask, game
+        self._found: list[Json] = []
+        self._lock, self._asked_s = threading.Lock(), -ASK_AGAIN_S
+
+    def entries(self) -> list[Json]:
+        """What is known by now; an error is an entry without a ``model``."""
+        with self._lock:
+            if time.monotonic() - self._asked_s >= ASK_AGAIN_S:
+                self._asked_s = time.monotonic()
+                threading.Thread(target=self._look, daemon=True, name="registry").start()
+        return list(self._found)
+
+    def _look(self) -> None:
+        try:
+            found = [(address, address) for address in self._ask()]
+        except ChessSnnError as error:
+            found = [("", f"registry: {error}")]
+        self._found = [{"model": m, "label": label, "game": self._game} for m, label in found]
 
 
 class Networks:

@@ -12,7 +12,7 @@ from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError
 from chess_snn.web import campaign_page
 from chess_snn.web.campaign_page import CampaignPage
-from chess_snn.web.registered import RegisteredVersions
+from chess_snn.web.networks import RegisteredVersions
 from tasks.tracking import TrackingError
 
 
