@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from chess_snn.errors import ConfigError
 from chess_snn.types import (
     BoolArray,
     Float32Array,
@@ -159,6 +160,9 @@ class GameBatch:
 class Game(Protocol):
     """The rules of one game, for many positions at once.
 
+    A game inherits from this class. Methods with a body here are right for every game, or for games
+    without what they ask for: chance, milestones, wins, a second player.
+
     Methods that take arrays trust them: validation happens where text or files come in.
     """
 
@@ -173,7 +177,10 @@ class Game(Protocol):
 
     def allocate(self, num_games: int) -> GameBatch:
         """Arrays for ``num_games`` games, all at the initial position (seed 0)."""
-        ...
+        batch = GameBatch.empty(self.spec, num_games)
+        seeds = np.zeros(num_games, dtype=np.uint64)
+        self.reset(batch, np.arange(num_games), self.initial_states(seeds))
+        return batch
 
     def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
         """Put ``states`` uint64[n, W] into ``rows`` int64[n], without any earlier history.
@@ -204,7 +211,7 @@ class Game(Protocol):
 
         Rows sum to 1 where nature is to move in ``states`` uint64[B, >= R], and to 0 elsewhere.
         """
-        ...
+        return np.zeros((len(states), self.spec.max_legal), np.float32)
 
     def legal_actions(self, states: UInt64Array) -> tuple[Int16Array, Int32Array]:
         """Legal lists int16[B, M] and counts int32[B] of ``states`` uint64[B, >= R].
@@ -222,7 +229,7 @@ class Game(Protocol):
         The rules may overlook wins that take long to see, and never name an action that does not
         win. Of going-on positions uint64[B, W] with their lists int16[B, M] and int32[B].
         """
-        ...
+        return np.full(len(states), NO_ACTION, np.int16)
 
     def planes(self, states: UInt64Array) -> UInt64Array:
         """Bitplanes uint64[B, P] of ``states`` uint64[B, >= R], side to move's perspective.
@@ -233,15 +240,21 @@ class Game(Protocol):
 
     def side_to_move(self, states: UInt64Array) -> UInt8Array:
         """uint8[B]: 0 where the first player (white) is to move, of ``states`` uint64[B, >= R]."""
-        ...
+        return np.zeros(len(states), np.uint8)
 
     def practice_states(self, seeds: UInt64Array) -> UInt64Array:
         """Rows uint64[n, W] of simple positions that one side should win (chess: KQK, KRK, KPK).
 
         Either side may be to move, and none of them has ended. Row i depends on ``seeds[i]`` of
         uint64[n] alone.
+
+        Raises:
+            ConfigError: the game has none.
         """
-        ...
+        raise ConfigError(
+            f"{self.spec.name} has no practice positions; set self_play.practice_share_first and "
+            "self_play.practice_share_last to 0"
+        )
 
     def transform(
         self, states: UInt64Array, actions: Int16Array, symmetries: UInt8Array
@@ -259,7 +272,7 @@ class Game(Protocol):
 
         0 in a game without milestones.
         """
-        ...
+        return np.zeros(len(states), np.int64)
 
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
         """float32[B]: a hand-made estimate for the side to move (chess: material in pawns)."""
@@ -274,7 +287,9 @@ class Game(Protocol):
         Raises:
             ConfigError: the game has no such player.
         """
-        ...
+        raise ConfigError(
+            f"{self.spec.name} has no player 'expectimax:{depth}'; use 'minimax:{depth}'"
+        )
 
     def parse_state(self, text: str) -> UInt64Array:
         """State row uint64[W] of a position in the game's notation (chess: FEN).

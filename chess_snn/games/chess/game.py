@@ -6,8 +6,7 @@ from typing import Final
 import chess
 import numpy as np
 
-from chess_snn.errors import ConfigError
-from chess_snn.games.base import GameBatch, GameSpec, ValueKind
+from chess_snn.games.base import Game, GameBatch, GameSpec, ValueKind
 from chess_snn.games.chess import actions as chess_actions
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
@@ -67,7 +66,7 @@ def _initial_state() -> UInt64Array:
     return from_board(chess.Board())
 
 
-class ChessGame:
+class ChessGame(Game):
     """Chess; state rows are described in :mod:`chess_snn.games.chess.layout`.
 
     Checkmate rewards the mover with 1. Fifty moves, threefold repetition and insufficient material
@@ -79,13 +78,6 @@ class ChessGame:
     def initial_states(self, seeds: UInt64Array) -> UInt64Array:
         """uint64[G, 6]: the initial position, whatever ``seeds`` uint64[G] hold."""
         return np.tile(_initial_state(), (len(seeds), 1))
-
-    def allocate(self, num_games: int) -> GameBatch:
-        """Arrays for ``num_games`` games, all at the initial position."""
-        batch = GameBatch.empty(self.spec, num_games)
-        seeds = np.zeros(num_games, dtype=np.uint64)
-        self.reset(batch, np.arange(num_games), self.initial_states(seeds))
-        return batch
 
     def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
         """Put ``states`` uint64[n, >= 5] into ``rows`` int64[n], without any earlier history.
@@ -147,10 +139,6 @@ class ChessGame:
         write_practice_states(np.ascontiguousarray(seeds, dtype=np.uint64), states)
         return states
 
-    def event_probabilities(self, states: UInt64Array) -> Float32Array:
-        """float32[B, 224]: 0, for nature never moves."""
-        return np.zeros((len(states), MAX_LEGAL), np.float32)
-
     def transform(
         self, states: UInt64Array, actions: Int16Array, symmetries: UInt8Array
     ) -> tuple[UInt64Array, Int16Array]:
@@ -163,23 +151,11 @@ class ChessGame:
         mirror_rows(states, actions, symmetries)
         return states, actions
 
-    def milestones(self, states: UInt64Array) -> Int64Array:
-        """int64[B]: 0, for chess has no milestones."""
-        return np.zeros(len(states), np.int64)
-
     def heuristic_stm(self, states: UInt64Array) -> Float32Array:
         """float32[B]: material balance in pawns (1, 3, 3, 5, 9), side to move's view."""
         material = np.empty(len(states), dtype=np.float32)
         write_material(np.ascontiguousarray(states), material)
         return material
-
-    def planned_actions(self, states: UInt64Array, depth: int) -> Int16Array:
-        """None are planned here: :mod:`chess_snn.games.minimax` plays chess.
-
-        Raises:
-            ConfigError: always.
-        """
-        raise ConfigError(f"chess has no player 'expectimax:{depth}'; use 'minimax:{depth}'")
 
     def parse_state(self, text: str) -> UInt64Array:
         """State row uint64[6] of a FEN.

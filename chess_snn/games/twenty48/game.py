@@ -4,8 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.errors import ConfigError
-from chess_snn.games.base import NO_ACTION, GameBatch, GameSpec, ValueKind
+from chess_snn.games.base import Game, GameBatch, GameSpec, ValueKind
 from chess_snn.games.twenty48 import notation
 from chess_snn.games.twenty48.boards import NUM_SYMMETRIES
 from chess_snn.games.twenty48.expectimax import line_values, plan_actions, write_values
@@ -66,7 +65,7 @@ TWENTY48_SPEC: Final = GameSpec(
 _STOP_AT_AFTERSTATES: Final = np.empty(0, dtype=np.uint64)
 
 
-class Twenty48Game:
+class Twenty48Game(Game):
     """2048; state rows are described in :mod:`chess_snn.games.twenty48.layout`.
 
     A game begins with two tiles. A move slides all tiles and merges equal neighbours in pairs; it
@@ -82,13 +81,6 @@ class Twenty48Game:
         states = np.empty((len(seeds), STATE_WORDS), dtype=np.uint64)
         write_starts(np.ascontiguousarray(seeds, dtype=np.uint64), states)
         return states
-
-    def allocate(self, num_games: int) -> GameBatch:
-        """Arrays for ``num_games`` games, all at the initial position of seed 0."""
-        batch = GameBatch.empty(self.spec, num_games)
-        seeds = np.zeros(num_games, dtype=np.uint64)
-        self.reset(batch, np.arange(num_games), self.initial_states(seeds))
-        return batch
 
     def reset(self, batch: GameBatch, rows: Int64Array, states: UInt64Array) -> None:
         """Put ``states`` uint64[n, 2], decisions or afterstates, into ``rows`` int64[n]."""
@@ -128,32 +120,11 @@ class Twenty48Game:
         write_probabilities(np.ascontiguousarray(states), probabilities)
         return probabilities
 
-    def winning_actions(
-        self, states: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
-    ) -> Int16Array:
-        """int16[B]: NO_ACTION, for nothing is won here."""
-        return np.full(len(states), NO_ACTION, dtype=np.int16)
-
     def planes(self, states: UInt64Array) -> UInt64Array:
         """Bitplanes uint64[B, 17] of ``states`` uint64[B, 2]: one an exponent, one afterstates."""
         planes = np.empty((len(states), NUM_PLANES), dtype=np.uint64)
         write_planes(np.ascontiguousarray(states), planes)
         return planes
-
-    def side_to_move(self, states: UInt64Array) -> UInt8Array:
-        """uint8[B]: 0, for there is one player."""
-        return np.zeros(len(states), dtype=np.uint8)
-
-    def practice_states(self, seeds: UInt64Array) -> UInt64Array:
-        """There are none.
-
-        Raises:
-            ConfigError: always.
-        """
-        raise ConfigError(
-            "2048 has no practice positions; set self_play.practice_share_first and "
-            "self_play.practice_share_last to 0"
-        )
 
     def transform(
         self, states: UInt64Array, actions: Int16Array, symmetries: UInt8Array
