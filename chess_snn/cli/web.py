@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chess_snn.campaign.models.in_play import split_play
-from chess_snn.campaign.models.references import KNOWN_MODELS, REGISTERED, split_generation
-from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.models.references import KNOWN_MODELS, REGISTERED
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption
 from chess_snn.cli.orchestration import load_web, registered_versions
@@ -62,7 +60,8 @@ def web_command(
                 partial(registered_versions, found.game, _registered_name(model)), found.game
             )
             versions.entries()  # they are known when the page is opened
-        campaign = campaign or _campaign_of(model)
+        if campaign is None and found.campaign is not None:
+            campaign = found.campaign.path
     page = None if campaign is None else load_web("campaign_page").CampaignPage(campaign)
     check_port(host, port, "page's server", "--port")
     place = load_web("searching").Place(device=device, threads=threads)
@@ -82,9 +81,3 @@ def _registered_name(model: str) -> str | None:
     if not model.startswith(REGISTERED):
         return None
     return re.split("[@/]", model.removeprefix(REGISTERED))[0]
-
-
-def _campaign_of(model: str) -> Path | None:
-    """The campaign in which ``model`` lies, as far as its name says."""
-    path, _ = split_generation(split_play(model)[0])
-    return path if (path / CONFIG_FILE).is_file() else None

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import chess_snn.web
 from chess_snn.cli.main import app
-from chess_snn.cli.web import _campaign_of
+from chess_snn.cli.players import find_model
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.ports import free_port
 from chess_snn.web.protocol import MAX_SIMULATIONS
@@ -66,7 +66,7 @@ def test_a_port_that_is_taken_is_refused():
 
 @pytest.mark.parametrize("name", ["", "@1", "@champion", "#ticks=1", "@1#ticks=1,exit=0.5"])
 def test_the_campaign_of_a_model_is_watched(played_campaign, name):
-    assert _campaign_of(f"{played_campaign.path}{name}") == played_campaign.path
+    assert find_model(f"{played_campaign.path}{name}").campaign.path == played_campaign.path
 
 
 def test_other_addresses_need_a_password(monkeypatch):
