@@ -1,7 +1,7 @@
 """One ``go``: a search in a thread of its own, from the command to ``bestmove``.
 
-Exactly one ``bestmove`` comes of every search, whatever happens in it. While the GUI said
-``infinite`` or ``ponder``, it waits for ``stop`` or ``ponderhit``.
+Every search sends exactly one ``bestmove``, whatever happens in it. After ``go infinite`` or
+``go ponder`` it waits for ``stop`` or ``ponderhit`` before it answers.
 """
 
 import threading
@@ -30,7 +30,7 @@ _INFO_PERIOD_S: Final = 1.0
 
 
 class Orders:
-    """May the search answer, and must it?"""
+    """What the GUI allows the search: whether it may answer yet, and whether it must now."""
 
     def __init__(self, held: bool) -> None:
         self.is_held = held
@@ -83,7 +83,7 @@ class RunningSearch:
         self._thread.start()
 
     def ponderhit(self) -> bool:
-        """The move that was pondered on was played; False where nothing is pondered on any more."""
+        """Answer when the search is done; False if the GUI has not asked to ponder."""
         is_hit, self._can_be_hit = self._can_be_hit, False
         if is_hit:
             self.orders.release()

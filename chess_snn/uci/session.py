@@ -1,7 +1,7 @@
 """The conversation with a GUI: a line in, the lines it asks for out.
 
-No line raises and none is waited on for ever: what is malformed is answered with an ``info string``
-at most, and what it asked for is not done.
+No line raises an exception or blocks the session. A malformed line gets an ``info string`` as its
+answer and changes nothing.
 """
 
 import threading
@@ -25,7 +25,7 @@ _MOST_FAULTS: Final = 3
 
 
 class Session:
-    """One engine and its GUI. Close it, or use it up with :meth:`run`."""
+    """One engine and its GUI. Call :meth:`run`, or :meth:`close` at the end."""
 
     def __init__(
         self, game: Game, find_model: FindModel, tell: LogFn, options: Options

@@ -30,7 +30,7 @@ _LOG: Final = logging.getLogger(__name__)
 _MOST_LOADED: Final = 4
 """Networks kept in memory besides those of connections."""
 ASK_AGAIN_S: Final = 30.0
-"""So old may the registry's answer be: an alias moves."""
+"""The registry is asked again after this time, because an alias may move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class RegisteredVersions:
         self._lock, self._asked_s = threading.Lock(), -ASK_AGAIN_S
 
     def entries(self) -> list[Json]:
-        """What is known by now; an error is an entry without a ``model``."""
+        """What the registry has answered so far; an error is an entry without a ``model``."""
         with self._lock:
             if time.monotonic() - self._asked_s >= ASK_AGAIN_S:
                 self._asked_s = time.monotonic()
