@@ -1,13 +1,11 @@
 """The engine's options, as ``uci`` lists them and ``setoption`` sets them."""
 
-import math
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from chess_snn.config import check_choice
 from chess_snn.errors import ConfigError
 from chess_snn.nets import Precision
 from chess_snn.search import MAX_SIMULATIONS
@@ -16,6 +14,8 @@ from chess_snn.settings import bounds, choices, setting_fields, settings_class
 PrecisionOption = Literal["model", Precision]
 
 _NO_TEXT: Final = "<empty>"
+_WANTED: Final = {bool: "true or false", int: "a whole number", float: "a number"}
+"""What the text of an option must be, by its type; others are any text."""
 
 
 @settings_class("uci")
@@ -84,21 +84,11 @@ def _declared(field: FieldInfo, value: object) -> str:
 
 
 def _parsed(field: FieldInfo, text: str) -> Any:
-    name = field.title
-    if field.annotation is bool:
-        check_choice(str(name), text.lower(), ("true", "false"))
-        return text.lower() == "true"
-    if field.annotation is int:
-        try:
-            return int(text)
-        except ValueError:
-            raise ConfigError(f"{name} must be a whole number, got {text!r}") from None
-    if field.annotation is float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise ConfigError(f"{name} must be a number, got {text!r}")
-        return value
-    return "" if text == _NO_TEXT else text
+    kind: Any = field.annotation
+    wanted = _WANTED.get(kind)
+    if wanted is None:
+        return "" if text == _NO_TEXT else text
+    try:
+        return TypeAdapter(kind).validate_python(text)
+    except ValidationError as error:
+        raise ConfigError(f"{field.title} must be {wanted}, got {text!r}") from error
