@@ -45,8 +45,7 @@ def made_match(
     keys = tuple(f"book:{number:04d}" for number in openings or range(count))
     return MatchResult(
         spec=get_game("chess").spec, player_a=player_a, player_b=player_b, opening_keys=keys,
-        opening_positions=keys, opening_index=np.repeat(np.arange(count, dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], count), scores_a=scores.ravel(),
+        opening_positions=keys, scores_a=scores.ravel(),
         terminations=np.ones(num_games, np.uint8), plies=np.full(num_games, plies, np.int32),
         actions=np.zeros(plies * num_games, np.int16), **more,
     )

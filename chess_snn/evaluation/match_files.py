@@ -117,9 +117,9 @@ def match_pgn(
     outcomes = result.outcomes_white.tolist()
     for number in range(result.num_games) if numbers is None else numbers:
         rows = slice(*offsets[number : number + 2])
-        opening = int(result.opening_index[number])
+        opening, is_second = divmod(number, 2)
         players = (result.player_a, facts[0]), (result.player_b, facts[1])
-        white, black = players if result.a_is_white[number] else players[::-1]
+        white, black = players[::-1] if is_second else players
         ending = game_tags(
             outcomes[number], result.opening_positions[opening], rows.stop - rows.start,
             is_cut=endings[number] == CUT,
@@ -128,7 +128,7 @@ def match_pgn(
             "Event": event,
             "Site": "?",
             "Date": date[:10].replace("-", "."),
-            "Round": f"{opening + 1}.{1 if result.a_is_white[number] else 2}",
+            "Round": f"{opening + 1}.{is_second + 1}",
             "White": white[0],
             "Black": black[0],
             "Result": ending.pop("Result"),
@@ -212,7 +212,7 @@ def _replay(game: Game, result: MatchResult) -> UInt64Array:
     """
     openings, seeds = _openings(game, result)
     batch = game.allocate(result.num_games)
-    game.reset(batch, np.arange(result.num_games), openings[result.opening_index])
+    game.reset(batch, np.arange(result.num_games), np.repeat(openings, 2, axis=0))
     states = np.empty((len(result.actions), game.spec.record_words), np.uint64)
     rewards = np.zeros(result.num_games)
     firsts = result.game_offsets[:-1]
@@ -245,7 +245,7 @@ def _openings(game: Game, result: MatchResult) -> tuple[UInt64Array, UInt64Array
         return openings, None
     if not np.array_equal(game.initial_states(seeds), openings):
         raise _ReplayError("an opening is not the start of its seed")
-    return openings, seeds[result.opening_index]
+    return openings, np.repeat(seeds, 2)
 
 
 def _check_ends(
@@ -262,9 +262,8 @@ def _check_ends(
         return
     _refuse(result.points != game.spec.score_unit * rewards, "has other points by the rules")
     _refuse(result.milestones != game.milestones(batch.state), "got to another milestone")
-    signs = np.where(result.a_is_white, 1.0, -1.0)
-    ahead = np.bincount(result.opening_index, weights=signs * result.points)
-    wanted = 0.5 + 0.5 * np.sign(ahead)[result.opening_index]
+    points_a, points_b = result.points.reshape(-1, 2).T
+    wanted = np.repeat(0.5 + 0.5 * np.sign(points_a - points_b), 2)
     _refuse(result.scores_a != wanted, "does not score what the points of its seed say")
 
 

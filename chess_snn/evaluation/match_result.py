@@ -3,7 +3,7 @@
 In a game of one player both play the same seeds, and a seed takes the place of an opening: its two
 games are a's and b's, and both score for a what the comparison of their points says.
 
-Dimensions: n games, in pairs of one opening with the colours swapped.
+Dimensions: n games. Games 2i and 2i + 1 begin at opening i; a is white in the first of them.
 """
 
 from collections import Counter
@@ -41,9 +41,7 @@ _ENDING_WITHOUT_RULE: Final = {0.5: CUT, 0.0: FORFEIT_ENDING, 1.0: FORFEIT_ENDIN
 """By the score of a game that ended by no rule."""
 _SCORES: Final = {None: np.nan, 0: 0.0, 0.5: 0.5, 1: 1.0}
 """What a game may score, as JSON has it."""
-_COLUMNS: Final = (
-    "a_is_white", "scores_a", "terminations", "plies", "actions", "points", "milestones",
-)
+_COLUMNS: Final = ("scores_a", "terminations", "plies", "actions", "points", "milestones")
 """Arrays that those of several matches are joined to."""
 _SOLO_COLUMNS: Final[dict[str, type]] = {"points": float, "milestones": int}
 """Of every game, in a game of one player alone."""
@@ -64,11 +62,6 @@ class MatchResult:
     see :func:`chess_snn.evaluation.solo.seed_keys`."""
     opening_positions: tuple[str, ...]
     """n / 2 positions in the game's notation (chess: FEN)."""
-    opening_index: Int32Array
-    """int32[n]: the opening the game started from; each occurs in two games."""
-    a_is_white: BoolArray
-    """bool[n]: whether a was the first player, or the only one; once True and once False an
-    opening."""
     scores_a: Float32Array
     """float32[n]: 1 where a won, 0.5 drawn or truncated, 0 where b won, NaN where voided. In a game
     of one player: 1 where a has more points on the seed, 0.5 as many, 0 fewer."""
@@ -92,6 +85,17 @@ class MatchResult:
     def is_solo(self) -> bool:
         """Whether it is a match of a one-player game."""
         return self.spec.num_players == 1
+
+    @property
+    def opening_index(self) -> Int32Array:
+        """int32[n]: the opening that each game started from."""
+        return np.arange(self.num_games, dtype=np.int32) // np.int32(2)
+
+    @property
+    def a_is_white(self) -> BoolArray:
+        """bool[n]: whether a was the first player; in a game of one player, whether it is a's."""
+        is_white: BoolArray = np.arange(self.num_games) % 2 == 0
+        return is_white
 
     @property
     def game_offsets(self) -> Int64Array:
@@ -188,7 +192,7 @@ class MatchResult:
 
     def points_ahead(self) -> Json:
         """By how many points a is ahead of b on a seed: ``mean`` and 95 % interval."""
-        return paired_difference(self.points[self.a_is_white], self.points[~self.a_is_white])
+        return paired_difference(*self.points.reshape(-1, 2).T)
 
     def point_figures(self) -> Json:
         """Of a game of one player: figures of ``a``'s games and of ``b``'s, and ``ahead``."""
@@ -231,7 +235,6 @@ class MatchResult:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """One match of several between the same players, whose openings stand in this order."""
-        firsts = np.cumsum([0, *(len(part.opening_keys) for part in parts[:-1])])
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
         }
@@ -239,10 +242,6 @@ class MatchResult:
             spec=parts[0].spec, player_a=parts[0].player_a, player_b=parts[0].player_b,
             opening_keys=tuple(key for part in parts for key in part.opening_keys),
             opening_positions=tuple(text for part in parts for text in part.opening_positions),
-            opening_index=np.concatenate([
-                part.opening_index + np.int32(first)
-                for part, first in zip(parts, firsts, strict=True)
-            ]),
             programs=_programs_of(parts), **columns,
         )
 
@@ -263,8 +262,6 @@ class MatchResult:
                 spec=spec, player_a=_text(body["player_a"]), player_b=_text(body["player_b"]),
                 opening_keys=tuple(map(_text, openings["key"])),
                 opening_positions=tuple(map(_text, openings["position"])),
-                opening_index=np.array(_each(int, games["opening_index"]), np.int32),
-                a_is_white=np.array(_each(bool, games["a_is_white"]), np.bool_),
                 scores_a=np.array([_SCORES[score] for score in games["score_a"]], np.float32),
                 terminations=np.array(
                     [spec.terminations.index(name) for name in games["termination"]], np.uint8
@@ -277,38 +274,35 @@ class MatchResult:
                 },
                 **_solo_columns(games, is_solo=spec.num_players == 1),
             )
-            result._check_lengths()
+            result._check(games)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CorruptDataError(f"damaged match: {error!r}; play it again") from error
         return result
 
-    def _check_lengths(self) -> None:
-        columns = (self.opening_index, self.a_is_white, self.terminations, self.plies)
-        lengths = {len(column) for column in columns}
+    def _check(self, games: Json) -> None:
+        """Refuse columns ``games`` of different lengths, or in another order than ours."""
+        lengths = {len(self.terminations), len(self.plies)}
+        lengths |= {2 * len(self.opening_keys), 2 * len(self.opening_positions)}
         if self.is_solo:
             lengths |= {len(self.points), len(self.milestones)}
-        num_openings = len(self.opening_keys)
-        if lengths | {2 * num_openings} != {self.num_games}:
+        if lengths != {self.num_games}:
             raise ValueError("columns of different lengths")
-        # First, for the counts are as many as the largest number.
-        if np.any((self.opening_index < 0) | (self.opening_index >= num_openings)):
-            raise ValueError("a game of an opening that is not there")
-        if np.bincount(self.opening_index, minlength=num_openings).tolist() != [2] * num_openings:
-            raise ValueError("an opening that was not played twice")
-        if len(self.opening_positions) != num_openings:
-            raise ValueError("keys and positions of openings of different lengths")
-        whites = np.bincount(self.opening_index, weights=self.a_is_white, minlength=num_openings)
-        if not np.all(whites == 1):
-            raise ValueError("an opening that was not played with both colours")
+        order = self._columns_in_order()
+        if {name: games[name] for name in order} != order:
+            raise ValueError("games that are not in the order of openings and colours")
+
+    def _columns_in_order(self) -> Json:
+        """What files say of the order of the games."""
+        return {
+            "opening_index": self.opening_index.tolist(), "a_is_white": self.a_is_white.tolist(),
+        }
 
     def to_json(self) -> Json:
         """:meth:`summary`, the openings, and under ``"per_game"`` the columns of every game.
 
         The score of a voided game is null.
         """
-        columns = {
-            "opening_index": self.opening_index.tolist(),
-            "a_is_white": self.a_is_white.tolist(),
+        columns = self._columns_in_order() | {
             "score_a": [None if np.isnan(score) else score for score in self.scores_a.tolist()],
             "termination": [self.spec.terminations[code] for code in self.terminations],
             "plies": self.plies.tolist(),

@@ -65,9 +65,6 @@ def play_match(
             draw.
         on_progress: called after every turn with games finished and games in all.
 
-    Returns:
-        The result; games 2i and 2i + 1 start from opening i, with a as white in the first.
-
     Raises:
         ConfigError: the game, the names, the openings or ``max_plies`` cannot make a match.
         IllegalMoveError: a player of ours chose an action that is not legal.
@@ -137,16 +134,13 @@ def paired_games(
 ) -> MatchResult:
     """The match of two players, by name and games, on ``seeds`` uint64[n / 2]."""
     (name_a, a), (name_b, b) = side_a, side_b
-    num_seeds = len(seeds)
-    pick = np.arange(2 * num_seeds).reshape(2, -1).T.ravel()  # a's game 0, b's game 0, a's game 1
+    pick = np.arange(2 * len(seeds)).reshape(2, -1).T.ravel()  # a's game 0, b's game 0, a's game 1
     plies = np.concatenate([a.plies, b.plies])
     actions = np.split(np.concatenate([a.actions, b.actions]), np.cumsum(plies)[:-1])
     return MatchResult(
         spec=game.spec, player_a=name_a, player_b=name_b,
         opening_keys=seed_keys(seeds),
         opening_positions=tuple(game.format_state(s) for s in game.initial_states(seeds)),
-        opening_index=np.repeat(np.arange(num_seeds, dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], num_seeds),
         scores_a=np.repeat(0.5 + 0.5 * np.sign(a.points - b.points), 2).astype(np.float32),
         terminations=np.concatenate([a.terminations, b.terminations])[pick],
         plies=plies[pick],
@@ -179,15 +173,13 @@ def _unplayed(
     game: Game, player_a: Player, player_b: Player, openings: UInt64Array
 ) -> MatchResult:
     """The result before the first ply, scored as if every game were truncated."""
-    num_openings, num_games = len(openings), 2 * len(openings)
+    num_games = 2 * len(openings)
     return MatchResult(
         spec=game.spec,
         player_a=player_a.name,
         player_b=player_b.name,
         opening_keys=opening_keys(game, openings),
         opening_positions=tuple(game.format_state(state) for state in openings),
-        opening_index=np.repeat(np.arange(num_openings, dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], num_openings),
         scores_a=np.full(num_games, 0.5, dtype=np.float32),
         terminations=np.full(num_games, ONGOING, dtype=np.uint8),
         plies=np.zeros(num_games, dtype=np.int32),
@@ -198,13 +190,11 @@ def _unplayed(
 def _stream_keys(result: MatchResult, seed: int) -> UInt64Array:
     """uint64[2, n]: the random stream of each seat in each game."""
     keys = np.empty((2, result.num_games), dtype=np.uint64)
-    for seat, name, is_white in (
-        (_SEAT_A, result.player_a, result.a_is_white),
-        (_SEAT_B, result.player_b, ~result.a_is_white),
-    ):
+    for seat, name in ((_SEAT_A, result.player_a), (_SEAT_B, result.player_b)):
         stream = generator(seed, "match", name)
+        # Of each opening: the stream with black, then that with white.
         by_colour = stream.integers(0, 2**64, size=(result.num_games // 2, 2), dtype=np.uint64)
-        keys[seat] = by_colour[result.opening_index, is_white.astype(np.int64)]
+        keys[seat] = (by_colour[:, ::-1] if seat == _SEAT_A else by_colour).ravel()
     return keys
 
 

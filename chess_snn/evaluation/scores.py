@@ -64,7 +64,7 @@ def pair_kinds(result: "MatchResult") -> Int64Array:
 
     An opening of which a game is void is not a pair, and is left out.
     """
-    points = np.bincount(result.opening_index, weights=result.scores_a)
+    points = result.scores_a.reshape(-1, 2).sum(axis=1)
     kinds: Int64Array = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
     return kinds
 

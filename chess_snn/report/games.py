@@ -142,8 +142,9 @@ def _candidates(facts: CampaignFacts, matches: Sequence[_Match]) -> Iterator[_Ca
         endings = result.endings
         for number in range(result.num_games):
             if facts.is_solo:
-                key = result.player_a, result.opening_keys[result.opening_index[number]]
-                if not result.a_is_white[number] or key in seen:
+                opening, is_second = divmod(number, 2)
+                key = result.player_a, result.opening_keys[opening]
+                if is_second or key in seen:  # the second game of a seed is the opponent's
                     continue
                 seen.add(key)  # all matches of an event have the same games
                 outcome = float(result.points[number])

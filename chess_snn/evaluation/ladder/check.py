@@ -92,8 +92,7 @@ def num_same_games(recorded: MatchResult, played: MatchResult) -> int:
     )
 
 
-def _played_games(match: MatchResult) -> Iterator[tuple[str, bool, list[int]]]:
-    """Opening, colour of a, and actions of each game."""
+def _played_games(match: MatchResult) -> Iterator[tuple[str, list[int]]]:
+    """Opening and actions of each game."""
     for number, actions in enumerate(np.split(match.actions, np.cumsum(match.plies)[:-1])):
-        opening = match.opening_keys[match.opening_index[number]]
-        yield opening, bool(match.a_is_white[number]), actions.tolist()
+        yield match.opening_keys[number // 2], actions.tolist()

@@ -39,7 +39,7 @@ def pack_games(games: LadderGames) -> bytes:
     """The games in few bytes."""
     game, ranks = get_game("chess"), []
     for match in games.matches:
-        states = opening_states(game, match.opening_keys)[match.opening_index]
+        states = np.repeat(opening_states(game, match.opening_keys), 2, axis=0)
         ranks.append(rank_moves(game, states, match.plies, match.actions).tobytes())
     header = {
         "schema": SCHEMA, "date": games.date, "seed": games.seed,
@@ -90,7 +90,7 @@ def _header(match: MatchResult) -> Json:
 
 
 def _match(header: Any, ranks: np.ndarray[Any, np.dtype[np.uint8]]) -> MatchResult:
-    game, num_openings = get_game("chess"), len(header["openings"])
+    game = get_game("chess")
     states = opening_states(game, header["openings"])
     plies = np.array(header["plies"], np.int32)
     actions, terminations = unrank_moves(game, np.repeat(states, 2, axis=0), plies, ranks)
@@ -98,8 +98,6 @@ def _match(header: Any, ranks: np.ndarray[Any, np.dtype[np.uint8]]) -> MatchResu
         spec=game.spec, player_a=str(header["player_a"]), player_b=str(header["player_b"]),
         opening_keys=tuple(header["openings"]),
         opening_positions=tuple(game.format_state(state) for state in states),
-        opening_index=np.repeat(np.arange(num_openings, dtype=np.int32), 2),
-        a_is_white=np.tile([True, False], num_openings),
         scores_a=np.array([_SCORES[letter] for letter in header["scores_a"]], np.float32),
         terminations=terminations, plies=plies, actions=actions,
         programs={name: ProgramFacts(**facts) for name, facts in header["programs"].items()},

@@ -46,12 +46,11 @@ class PairResults:
     @classmethod
     def of_match(cls, result: MatchResult) -> Self:
         """The results of a match."""
-        by_pair = np.full((2, len(result.opening_keys)), np.nan)
-        by_pair[(~result.a_is_white).astype(np.int64), result.opening_index] = result.scores_a
-        whole = by_pair[:, np.isfinite(by_pair).all(axis=0)]
+        by_pair = result.scores_a.reshape(-1, 2)
+        whole = by_pair[np.isfinite(by_pair).all(axis=1)]
         cells = np.rint(2.0 * (1.0 - whole)).astype(np.int64)
         counts = np.zeros((len(_OUTCOMES), len(_OUTCOMES)), np.int64)
-        np.add.at(counts, (cells[0], cells[1]), 1)
+        np.add.at(counts, (cells[:, 0], cells[:, 1]), 1)
         return cls(
             result.player_a, result.player_b, counts, result.truncated, int(result.plies.sum())
         )
