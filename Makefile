@@ -84,7 +84,7 @@ $(VENV)/.engines: $(VENV)/.ready
 campaign: $(VENV)/.installed  ## play, train, evaluate and register: the main job, 11 minutes with set-up on 2 slow cores
 	$(BIN)/chess-snn campaign start --preset smoke
 
-test: $(VENV)/.engines        ## the default tests, 17 minutes on 2 slow cores
+test: $(VENV)/.engines        ## the default tests, 12 minutes on 2 slow cores
 	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/.engines    ## every test, the slow ones too
