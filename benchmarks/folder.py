@@ -77,11 +77,13 @@ def run(
         newest = num_finished_iterations(folder)
         timed("resumed", lambda: _resume(folder))
         timed("after an iteration", lambda: _after_iteration(folder))
+        _forget(folder)
         timed("status", lambda: _status(folder))
         selected = timed("window selected", lambda: window_shards(folder, newest))
         timed("window loaded", lambda: ReplayWindow.load(
             get_game(folder.config.campaign.game), selected, capacity=1 << 30
         ))
+        _forget(folder)
         watch = CampaignWatch(folder.path)
         timed("watch, first look", watch.look)
         timed("watch, next look", watch.look)
@@ -101,6 +103,13 @@ def run(
 
 
 command = benchmark("folder", run)
+
+
+def _forget(folder: CampaignFolder) -> None:
+    """Have receipts and plans read from the disk again, as a process that has just begun does."""
+    for path in (folder.receipt(0).parent, folder.plan(0).parent):
+        for file in path.iterdir():
+            file.touch()
 
 
 def _resume(folder: CampaignFolder) -> None:

@@ -72,7 +72,7 @@ def chosen_moves(game, batch, player, seed=0):
 
 @pytest.mark.parametrize(
     ("depth", "num_random", "max_moves"),
-    [(1, 60, 100), (2, 5, 100), pytest.param(3, 4, 18, marks=pytest.mark.slow)],
+    [(1, 60, 100), (2, 15, 100), pytest.param(3, 4, 18, marks=pytest.mark.slow)],
 )
 def test_values_and_choice_equal_python_chess(
     chess_game, batch_of, random_fens, depth, num_random, max_moves

@@ -226,8 +226,11 @@ def test_games_of_another_search_budget_do_not_count():
     assert decide(CONFIG, facts, rated(better)).verdict == "reject"
 
 
-def test_the_champion_is_near_the_best_network():
-    kind = "25 a generation, loses 200 in the middle"
+@pytest.mark.parametrize("kind", [
+    pytest.param("20 a generation", marks=pytest.mark.slow),
+    "25 a generation, loses 200 in the middle",
+])
+def test_the_champion_is_near_the_best_network(kind):
     found = simulate(kind, 0.8, 12, 9, seed=1)
     former = simulate(kind, 0.8, 12, 9, seed=1, former=True)
     assert found.regret < 0.5 * former.regret

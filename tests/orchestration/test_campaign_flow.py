@@ -404,6 +404,10 @@ def test_campaigns_can_be_plotted_by_what_they_cost(finished, tracking):
 
 def test_status_reads_the_folder_alone(finished):
     directory = str(finished.folder.path)
+    table = chess_snn("campaign", "status", directory)
+    assert table.returncode == 0
+    assert f"{NUM_ITERATIONS} iterations are finished" in table.stdout
+    assert f"to last {NUM_ITERATIONS} iterations" in table.stdout
     body = json.loads(chess_snn("campaign", "status", directory, "--json").stdout)
     assert (body["finished"], body["iterations"]) == (NUM_ITERATIONS, NUM_ITERATIONS)
     assert body["is_finished"] is True

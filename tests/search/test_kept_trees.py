@@ -94,7 +94,7 @@ def test_what_is_kept_depends_on_no_other_game():
     alone = [match_search() for _ in keys]
     games = np.arange(len(batch))
     more = 0
-    for ply in range(0, 10, 2):
+    for ply in range(0, 16, 2):
         result = run(search, batch, keys[games], ply)
         for row, game in enumerate(games):
             each = run(alone[game], batch.take(np.array([row])), keys[[game]], ply)

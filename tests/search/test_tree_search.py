@@ -59,7 +59,7 @@ def position(fen, moves=""):
 @pytest.mark.parametrize("simulations", [1, 2, 5, 16, 50, 200])
 def test_trees_are_the_references(kind, simulations):
     settings = KINDS[kind]
-    batch = chess_positions(24 if simulations < 50 else 6, seed=simulations)
+    batch = chess_positions(24 if simulations < 100 else 6, seed=simulations)
     temperature = 0.0 if kind == "puct" else 1.0
     search = tree_search(settings, simulations, len(batch))
     result = run(search, batch, temperature)

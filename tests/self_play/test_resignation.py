@@ -90,7 +90,9 @@ def drifting_games(rng, num_games):
     return games
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 def test_calibration_is_the_brute_force(seed):
     rng = np.random.default_rng(seed)
     records = made_records(drifting_games(rng, 400))
