@@ -1,9 +1,11 @@
 """``chess-snn uci``: a network as an engine for chess programs."""
 
+import codecs
+import io
 import sys
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -49,8 +51,10 @@ def uci_command(
 
 
 def _lines() -> Iterator[str]:
-    for line in sys.stdin.buffer:
-        yield line.decode("utf-8", "replace")
+    """Standard input in UTF-8, or in UTF-16 after the byte-order mark that Windows writes."""
+    stream = cast(io.BufferedReader, sys.stdin.buffer)
+    is_utf16 = stream.peek(2).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    yield from io.TextIOWrapper(stream, "utf-16" if is_utf16 else "utf-8-sig", "replace")
 
 
 def _tell(line: str) -> None:

@@ -6,36 +6,35 @@ Words before a known command are skipped, as it asks.
 
 import re
 from collections import deque
+from collections.abc import Container
 from typing import Any, Final
 
 from chess_snn.errors import UsageError
 from chess_snn.uci.limits import Limits
 
-_COMMANDS: Final = (
-    "uci", "isready", "ucinewgame", "stop", "ponderhit", "quit", "setoption", "position", "go",
-    "debug", "register",
-)
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
 _ANY_WORD: Final = re.compile(r"\S+")
 _VALUE: Final = re.compile(r"(?:(?<=\s)|^)value(?=\s|$)")
 _GO_NUMBERS: Final = {
     "nodes": "nodes", "depth": "depth", "mate": "mate", "movetime": "movetime_ms",
     "wtime": "wtime_ms", "btime": "btime_ms", "winc": "winc_ms", "binc": "binc_ms",
-    "movestogo": "movestogo",
+    "movestogo": "movestogo", "perft": "perft",
 }
 """Field of :class:`Limits` for each word of ``go`` that a number follows."""
+_MOST_FAULTS: Final = 3
+"""Of one ``go`` that are reported."""
 _GO_FLAGS: Final = ("infinite", "ponder")
 _GO_WORDS: Final = (*_GO_NUMBERS, *_GO_FLAGS, "searchmoves")
 
 
-def split_line(line: str) -> tuple[str, str]:
-    """The command on ``line`` and its arguments; both are empty for a blank line.
+def split_line(line: str, commands: Container[str]) -> tuple[str, str]:
+    """The first of ``commands`` on ``line`` and its arguments; both are empty for a blank line.
 
     Raises:
         UsageError: no word of ``line`` is a command.
     """
     for word in _ANY_WORD.finditer(line):
-        if word[0] in _COMMANDS:
+        if word[0] in commands:
             return word[0], line[word.end() :].strip()
     if line.strip():
         raise UsageError(f"unknown command: {line.strip()}")
@@ -76,7 +75,11 @@ def parse_position(arguments: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def parse_go(arguments: str) -> tuple[Limits, list[str]]:
-    """The limits of ``go …``, and what was not understood and left out."""
+    """The limits of ``go …``, and what was not understood and left out.
+
+    Where that leaves no limit, one node is: a word that the engine does not know must not begin a
+    long search.
+    """
     words, faults = deque(arguments.split()), []
     given: dict[str, Any] = {}
     while words:
@@ -96,4 +99,7 @@ def parse_go(arguments: str) -> tuple[Limits, list[str]]:
             given[_GO_NUMBERS[word]] = max(0, int(text))
         else:
             faults.append(f"go: {word} needs a whole number, got {text}")
-    return Limits(**given), faults
+    if faults and given.keys() <= {"searchmoves"}:
+        given["nodes"] = 1
+        faults = [*faults[:_MOST_FAULTS], "go: no limit is left, so one node is searched"]
+    return Limits(**given), faults[: _MOST_FAULTS + 1]

@@ -45,6 +45,8 @@ class Limits:
     infinite: bool = False
     ponder: bool = False
     searchmoves: tuple[str, ...] = ()
+    perft: int | None = None
+    """Plies of a count of moves, which takes the place of the search."""
 
     def seconds(self, white_to_move: bool, overhead_s: float) -> float | None:
         """Seconds from ``go`` to ``bestmove``; None without a time limit.

@@ -1,10 +1,9 @@
-"""One ``go``: a search in a thread of its own, from the command to ``bestmove``.
+"""One ``go``: a search from the command to ``bestmove``.
 
-Every search sends exactly one ``bestmove``, whatever happens in it. After ``go infinite`` or
+Every search ends with exactly one ``bestmove``, whatever happens in it. After ``go infinite`` or
 ``go ponder`` it waits for ``stop`` or ``ponderhit`` before it answers.
 """
 
-import threading
 import time
 from typing import Final
 
@@ -21,6 +20,7 @@ from chess_snn.uci.limits import UNLIMITED, Limits, budget_of
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import NO_MOVE, best_move, info_lines
+from chess_snn.uci.running import Orders
 
 _READ_PERIOD_S: Final = 0.25
 """Between two looks at the tree for mates and depth."""
@@ -29,86 +29,35 @@ _READ_GROWTH: Final = 1.5
 _INFO_PERIOD_S: Final = 1.0
 
 
-class Orders:
-    """What the GUI allows the search: whether it may answer yet, and whether it must now."""
-
-    def __init__(self, held: bool) -> None:
-        self.is_held = held
-        """Whether it must not answer yet."""
-        self.is_stopped = False
-        """Whether it must answer now."""
-        self.released_s: float | None = None
-        """``time.monotonic()`` of ``ponderhit``."""
-        self._changed = threading.Event()
-
-    def stop(self) -> None:
-        """Answer now."""
-        self.is_stopped = True
-        self._changed.set()
-
-    def release(self) -> None:
-        """Answer when the search is done; its time begins now."""
-        self.released_s = time.monotonic()
-        self.is_held = False
-        self._changed.set()
-
-    def wait(self) -> None:
-        """Wait while the search is held."""
-        while self.is_held and not self.is_stopped:
-            self._changed.wait()
-
-
-class RunningSearch:
-    """A search on its way.
-
-    Public methods are for the thread that reads commands; the others run in the search's own.
-    """
+class Search:
+    """The search of one ``go``."""
 
     def __init__(
         self, engine: Engine, position: Position, limits: Limits, options: Options, start_s: float,
         tell: LogFn,
     ) -> None:
-        """Begin at once; ``go`` was read at ``start_s``, and ``tell`` must not raise."""
+        """``go`` was read at ``start_s``, and ``tell`` must not raise."""
         self._engine, self._position, self._limits = engine, position, limits
         self._options, self._start_s, self._tell = options, start_s, tell
         self._board = position.board.copy(stack=False)
-        self._simulations = 0
+        self.simulations = 0
+        """Made so far."""
         self._lines: list[Line] = []
         self._next_read, self._next_read_s, self._next_info_s = 0.0, 0.0, _INFO_PERIOD_S
-        self._can_be_hit = limits.ponder and not limits.infinite
-        self.orders = Orders(held=limits.infinite or limits.ponder)
-        self.answered = threading.Event()
-        """Set when ``bestmove`` was sent, or is being sent now."""
-        self._thread = threading.Thread(target=self._run, name="search")
-        self._thread.start()
 
-    def ponderhit(self) -> bool:
-        """Answer when the search is done; False if the GUI has not asked to ponder."""
-        is_hit, self._can_be_hit = self._can_be_hit, False
-        if is_hit:
-            self.orders.release()
-        return is_hit
-
-    def join(self) -> None:
-        """Wait for the thread's end."""
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run(self, orders: Orders) -> list[str]:
+        """Search for as long as ``orders`` allow, and return the ``bestmove``."""
         try:
-            answer = self._answer()
+            return [self._answer(orders)]
         except Exception as error:  # noqa: BLE001 -- who waits for a bestmove must get one
             self._tell(f"info string the search failed: {type(error).__name__}: {error}")
-            answer = self._first_legal_move()
-        self.orders.wait()
-        self.answered.set()
-        self._tell(answer)
+            return [self._first_legal_move()]
 
     def _first_legal_move(self) -> str:
         move = self._position.any_move()
         return NO_MOVE if move is None else f"bestmove {move.uci()}"
 
-    def _answer(self) -> str:
-        """Search, and return the ``bestmove``."""
+    def _answer(self, orders: Orders) -> str:
         position = self._position
         if position.any_move() is None:
             self._tell(f"info depth 0 score {'mate 0' if self._board.is_check() else 'cp 0'}")
@@ -128,13 +77,13 @@ class RunningSearch:
             return self._first_legal_move()
         if kept := self._engine.stand_at(position, self._searchmoves()):
             self._tell(f"info string {kept} visits kept from earlier searches")
-        self._grow()
+        self._grow(orders)
         self._read()
         self._report()
         return best_move(self._board, self._choose())
 
-    def _grow(self) -> None:
-        tree, pace, orders = self._engine.tree, self._engine.pace, self.orders
+    def _grow(self, orders: Orders) -> None:
+        tree, pace = self._engine.tree, self._engine.pace
         limited = budget_of(
             self._limits, self._options, white_to_move=self._board.turn == chess.WHITE,
             num_moves=self._board.legal_moves.count(),
@@ -144,9 +93,9 @@ class RunningSearch:
         while not orders.is_stopped:
             budget = UNLIMITED if orders.is_held else limited
             clock_s = self._seconds() if orders.released_s is None else _since(orders.released_s)
-            if budget.is_spent(self._simulations, clock_s, pace.reserve_s, self._lines):
+            if budget.is_spent(self.simulations, clock_s, pace.reserve_s, self._lines):
                 return
-            if tree.is_settled(budget.most_to_come(self._simulations, clock_s)):
+            if tree.is_settled(budget.most_to_come(self.simulations, clock_s)):
                 return
             if tree.is_full or budget.is_decided(self._lines):
                 if not orders.is_held:
@@ -154,18 +103,18 @@ class RunningSearch:
                 self._report()
                 orders.wait()
                 continue
-            leaves = pace.leaves(tree.visits, budget.simulations_left(self._simulations))
+            leaves = pace.leaves(tree.visits, budget.simulations_left(self.simulations))
             start_s = time.monotonic()
-            self._simulations += tree.grow(leaves)
+            self.simulations += tree.grow(leaves)
             wave_s = _since(start_s)
             self._look()
             pace.record(leaves, wave_s, _since(start_s) - wave_s)
 
     def _look(self) -> None:
         """Read the tree and report, where it is time."""
-        if self._simulations >= self._next_read or self._seconds() >= self._next_read_s:
+        if self.simulations >= self._next_read or self._seconds() >= self._next_read_s:
             self._read()
-            self._next_read = 1 + _READ_GROWTH * self._simulations
+            self._next_read = 1 + _READ_GROWTH * self.simulations
             self._next_read_s = self._seconds() + _READ_PERIOD_S
         if self._seconds() >= self._next_info_s:
             self._report()
@@ -177,7 +126,7 @@ class RunningSearch:
 
     def _report(self) -> None:
         for line in info_lines(
-            self._board, self._engine.tree, self._lines, simulations=self._simulations,
+            self._board, self._engine.tree, self._lines, simulations=self.simulations,
             seconds=self._seconds(), show_wdl=self._options.show_wdl,
         ):
             self._tell(line)

@@ -1,12 +1,14 @@
 """The conversation with a GUI: a line in, the lines it asks for out.
 
-No line raises an exception or blocks the session. A malformed line gets an ``info string`` as its
-answer and changes nothing.
+No line raises an exception. A malformed line gets an ``info string`` as its answer and changes
+nothing. A command that cannot be obeyed during a search ends it first, with its ``bestmove``; as in
+other engines it waits for a ``bench`` or a ``go perft``, which ``stop`` ends.
 """
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from chess_snn import __version__
@@ -14,14 +16,14 @@ from chess_snn.errors import ChessSnnError
 from chess_snn.games.base import Game
 from chess_snn.types import LogFn
 from chess_snn.uci.commands import parse_go, parse_option, parse_position, split_line
+from chess_snn.uci.console import bench, board_lines, count_moves, evaluate
 from chess_snn.uci.engine import Engine, FindModel
-from chess_snn.uci.limits import Limits
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
-from chess_snn.uci.searching import RunningSearch
+from chess_snn.uci.running import Orders, Running, Work
+from chess_snn.uci.searching import Search
 
 _LONGEST_LINE: Final = 500
-_MOST_FAULTS: Final = 3
 
 
 class Session:
@@ -38,7 +40,7 @@ class Session:
         self._position = Position(game)
         self._refused = ""
         self._is_new_game = False
-        self._search: RunningSearch | None = None
+        self._running: Running | None = None
 
     def run(self, lines: Iterable[str]) -> None:
         """Handle ``lines`` until ``quit``, their end, or the GUI's; then close."""
@@ -52,8 +54,9 @@ class Session:
     def handle(self, line: str) -> bool:
         """Do what ``line`` asks; False after ``quit``."""
         try:
-            name, arguments = split_line(line)
-            self._do(name, arguments)
+            name, arguments = split_line(line, COMMANDS)
+            if name:
+                COMMANDS[name](self, arguments)
         except ChessSnnError as error:
             self._say(str(error))
             return True
@@ -61,38 +64,17 @@ class Session:
 
     def close(self) -> None:
         """End a running search with its ``bestmove``, and the engine's threads."""
-        if self._search is not None:
-            self._search.orders.stop()
-            self._search.join()
+        self._end_search()
         self._engine.close()
 
-    def _do(self, name: str, arguments: str) -> None:
-        match name:
-            case "uci":
-                self._introduce()
-            case "isready":
-                self._answer_ready()
-            case "ucinewgame":
-                self._begin_game()
-            case "setoption":
-                self._options = set_option(self._options, *parse_option(arguments))
-            case "position":
-                self._set_position(*parse_position(arguments))
-            case "go":
-                self._go(*parse_go(arguments))
-            case "stop":
-                self._stop()
-            case "ponderhit":
-                self._ponderhit()
-
-    def _introduce(self) -> None:
+    def _introduce(self, _arguments: str) -> None:
         self._output.tell(f"id name chess-snn {__version__}")
         self._output.tell("id author the chess-snn developers")
         for declaration in declare(self._defaults):
             self._output.tell(declaration)
         self._output.tell("uciok")
 
-    def _answer_ready(self) -> None:
+    def _answer_ready(self, _arguments: str) -> None:
         if not self._is_searching():
             self._forget_the_last_game()
             try:
@@ -103,11 +85,17 @@ class Session:
                 self._say("no network yet: setoption name Model value PATH, or start with --model")
         self._output.tell("readyok")
 
-    def _begin_game(self) -> None:
+    def _begin_game(self, _arguments: str) -> None:
+        self._end_search()
         self._is_new_game = True
         self._position, self._refused = Position(self._game), ""
 
-    def _set_position(self, fen: str | None, moves: tuple[str, ...]) -> None:
+    def _set_option(self, arguments: str) -> None:
+        self._options = set_option(self._options, *parse_option(arguments))
+
+    def _set_position(self, arguments: str) -> None:
+        fen, moves = parse_position(arguments)
+        self._end_search()
         try:
             self._position = Position.after(self._game, fen, moves)
         except ChessSnnError as error:
@@ -116,44 +104,88 @@ class Session:
         else:
             self._refused = ""
 
-    def _go(self, limits: Limits, faults: Sequence[str]) -> None:
+    def _go(self, arguments: str) -> None:
         start_s = time.monotonic()
-        if self._search is not None:
-            if self._is_searching() and not self._search.orders.is_stopped:
-                self._say("go ignored: a search is running; stop it first")
-                return
-            self._search.join()  # a stopped one answers after its last wave
-        for fault in faults[:_MOST_FAULTS]:
+        limits, faults = parse_go(arguments)
+        self._end_search()
+        for fault in faults:
             self._say(fault)
         if self._refused:
             self._say(
                 "searching the last valid position, "
                 f"{self._position.board.fen()}; refused was: {self._refused}"
             )
+        tell, position = self._output.tell, self._position
+        if limits.perft is not None:
+            self._begin(partial(count_moves, position.board.copy(), limits.perft, tell))
+            return
+        search = Search(self._engine, position, limits, self._options, start_s, tell)
+        is_held = limits.infinite or limits.ponder
+        can_be_hit = limits.ponder and not limits.infinite
+        self._begin(search.run, Orders(is_held=is_held, can_be_hit=can_be_hit))
+
+    def _evaluate(self, _arguments: str) -> None:
+        self._begin(partial(evaluate, self._engine, self._position, self._options))
+
+    def _bench(self, _arguments: str) -> None:
+        tell = self._output.tell
+        self._begin(partial(bench, self._engine, self._game, self._options, tell))
+
+    def _begin(self, work: Work, orders: Orders | None = None) -> None:
+        """Let ``work`` take the place of what runs; ``orders`` are those of a search."""
+        self._end_search()
         self._forget_the_last_game()
-        self._search = RunningSearch(
-            self._engine, self._position, limits, self._options, start_s, self._output.tell
-        )
+        self._running = Running(work, orders, self._output.tell)
+
+    def _end_search(self) -> None:
+        """Have the answer of a running search, which a GUI need not stop before it goes on."""
+        if self._running is not None:
+            self._running.end()
 
     def _forget_the_last_game(self) -> None:
-        """What ``ucinewgame`` asked for, which may have come while a search was running."""
         if self._is_new_game:
             self._engine.forget()
             self._is_new_game = False
 
-    def _stop(self) -> None:
-        if self._search is not None:
-            self._search.orders.stop()
+    def _show_board(self, _arguments: str) -> None:
+        for line in board_lines(self._position.board):
+            self._output.tell(line)
 
-    def _ponderhit(self) -> None:
-        if self._search is None or not self._search.ponderhit():
+    def _stop(self, _arguments: str) -> None:
+        if self._running is not None:
+            self._running.orders.stop()
+
+    def _ponderhit(self, _arguments: str) -> None:
+        if self._running is None or not self._running.orders.ponderhit():
             self._say("ponderhit ignored: nothing is pondered on")
 
+    def _ignore(self, _arguments: str) -> None:
+        pass
+
     def _is_searching(self) -> bool:
-        return self._search is not None and not self._search.answered.is_set()
+        return self._running is not None and not self._running.answered.is_set()
 
     def _say(self, text: str) -> None:
         self._output.tell(f"info string {text}")
+
+
+COMMANDS: Final[dict[str, Callable[[Session, str], None]]] = {
+    "uci": Session._introduce,
+    "isready": Session._answer_ready,
+    "ucinewgame": Session._begin_game,
+    "setoption": Session._set_option,
+    "position": Session._set_position,
+    "go": Session._go,
+    "stop": Session._stop,
+    "ponderhit": Session._ponderhit,
+    "quit": Session._ignore,
+    "debug": Session._ignore,
+    "register": Session._ignore,
+    "d": Session._show_board,
+    "eval": Session._evaluate,
+    "bench": Session._bench,
+}
+"""The method that each command calls with its arguments."""
 
 
 class _Output:

@@ -17,6 +17,7 @@ from chess_snn.games.chess.notation import action_of_move
 from chess_snn.uci.commands import parse_go, parse_option, parse_position, split_line
 from chess_snn.uci.options import Options, set_option
 from chess_snn.uci.position import Position
+from chess_snn.uci.session import COMMANDS
 
 GAME = get_game("chess")
 _AT_START = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1}
@@ -41,6 +42,7 @@ UCI_WORDS = (
     b"uci", b"isready", b"ucinewgame", b"stop", b"ponderhit", b"quit", b"debug", b"register",
     b"position", b"startpos", b"fen", b"moves", b"go", b"nodes", b"depth", b"mate", b"movetime",
     b"wtime", b"btime", b"winc", b"binc", b"movestogo", b"infinite", b"ponder", b"searchmoves",
+    b"perft", b"d", b"eval",
     b"setoption", b"name", b"value", b"MultiPV", b"Temperature", b"UCI_ShowWDL", b"Simulations",
     b"Ticks", b"Precision", b"bf16", b"true", b"e2e4", b"e7e5", b"e1g1", b"e7e8q", b"a7a8k",
     b"0000", b"e2e2", b"z9z9", b"(none)", b"-1", b"0", b"1", b"3", b"99999999999999999999", b"1e9",
@@ -50,7 +52,8 @@ _UCI_LINES = (
     b"uci", b"isready", b"ucinewgame", b"stop", b"ponderhit", b"quit", b"debug on",
     b"position startpos", b"go wtime 1000 btime 1000 winc 10 binc 10 movestogo 3",
     b"go nodes 5 depth 3 mate 1", b"go searchmoves e2e4 d2d4 infinite", b"go ponder movetime 50",
-    b"go", b"setoption name MultiPV value 2", b"setoption name Move Overhead value 1",
+    b"go", b"go perft 2", b"d", b"eval", b"bench", b"\xef\xbb\xbfuci",
+    b"setoption name MultiPV value 2", b"setoption name Move Overhead value 1",
     b"setoption name Temperature value 0.5", b"setoption name UCI_ShowWDL value true",
     b"setoption name Precision value int8", b"setoption name Model value a b/c",
 )
@@ -133,7 +136,7 @@ def test_fen(data):
 def test_uci_line(data):
     """A line from a GUI is read, and its position is that of python-chess."""
     line = text_of(data)
-    command, arguments = split_line(line)
+    command, arguments = split_line(line, COMMANDS)
     assert command in ("", *line.split())
     match command:
         case "go":

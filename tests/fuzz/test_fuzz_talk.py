@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 
 import chess
@@ -26,6 +27,8 @@ from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.process import EngineProcess
 from chess_snn.nets import NetConfig, build_network, save_network
 from chess_snn.uci import Options
+from chess_snn.uci.commands import parse_go, split_line
+from chess_snn.uci.session import COMMANDS
 
 MODEL = "untrained"
 MOST_LINES = 40
@@ -43,6 +46,7 @@ _SESSIONS = (
     b"setoption name Temperature value 1.5\nsetoption name UCI_ShowWDL value true\ngo mate 1",
     b"position startpos moves " + b"g1f3 g8f6 f3g1 f6g8 " * 3 + b"\ngo nodes 2",
     b"setoption name Precision value bf16\nsetoption name Ticks value 3\ngo nodes 1",
+    b"d\neval\ngo perft 3\nbench\ngo fast\nposition startpos moves e2e4\nd\neval\ngo perft 1",
     b"position fen 8/8/8/8/8/8/8/8 w - - 0 1\ngo\nposition fen 7k/5Q2/8/8/8/8/8/K7 b - - 0 1\ngo",
 )
 _ENGINE_TALK = (
@@ -78,20 +82,28 @@ def find_model(text: str) -> Model:
 
 def ask(gui: Gui, line: str) -> bool:
     """Send a line, stop a search that it began, and check its move; False after ``quit``."""
-    before = gui.session._search
+    gui.session._end_search()
     gui.lines.clear()
     if not gui.session.handle(line):
         return False
     gui.send("stop", "isready")
     gui.wait_for("readyok")
-    if (search := gui.session._search) is not before:
-        answer = gui.wait_for("bestmove")[0].split()[1]
-        search.join()
+    gui.session._end_search()
+    if is_search(line):
+        (answer,) = [said.split()[1] for said in gui.lines if said.startswith("bestmove")]
         board = gui.session._position.board
         legal = {move.uci() for move in board.legal_moves} or {"(none)", "0000"}
         assert answer in legal, f"{answer} in {board.fen()}"
     assert not any("the search failed" in text for text in gui.lines)
     return True
+
+
+def is_search(line: str) -> bool:
+    """Whether it asks for a move."""
+    with suppress(UsageError):
+        name, arguments = split_line(line, COMMANDS)
+        return name == "go" and parse_go(arguments)[0].perft is None
+    return False
 
 
 def asks_for_much(line: str) -> bool:

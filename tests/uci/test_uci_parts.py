@@ -18,6 +18,7 @@ from chess_snn.uci.limits import Limits, budget_of
 from chess_snn.uci.options import declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import centipawns, moves_to_mate, wdl_per_mille
+from chess_snn.uci.session import COMMANDS
 
 GAME = get_game("chess")
 values = st.floats(-1, 1)
@@ -135,7 +136,7 @@ PARSERS = {"setoption": parse_option, "position": parse_position, "go": parse_go
 
 def parse(line):
     """The command on the line, and what its arguments say."""
-    name, arguments = split_line(line)
+    name, arguments = split_line(line, COMMANDS)
     return name, PARSERS[name](arguments) if name in PARSERS else arguments
 
 
@@ -165,23 +166,29 @@ def parse(line):
      (Limits(searchmoves=("e2e4", "d2d4"), depth=3), [])),
     ("go mate 2 movetime 50", "go", (Limits(mate=2, movetime_ms=50), [])),
     ("go wtime -30", "go", (Limits(wtime_ms=0), [])),
+    ("go perft 3", "go", (Limits(perft=3), [])),
 ])
 def test_what_a_line_says(line, name, said):
     assert parse(line) == (name, said)
 
 
 @pytest.mark.parametrize(("line", "limits", "fault"), [
-    ("go nodes", Limits(), "nodes needs a number"),
+    ("go nodes", Limits(nodes=1), "nodes needs a number"),
     ("go nodes infinite", Limits(infinite=True), "nodes needs a number"),
     ("go nodes many depth 2", Limits(depth=2), "nodes needs a whole number, got many"),
-    ("go nodes 1e3", Limits(), "got 1e3"),
-    ("go movetime 99999999999999999999", Limits(), "movetime needs a whole number"),
-    ("go fast", Limits(), "unknown word fast"),
+    ("go nodes 1e3", Limits(nodes=1), "got 1e3"),
+    ("go movetime 99999999999999999999", Limits(nodes=1), "movetime needs a whole number"),
+    ("go fast", Limits(nodes=1), "unknown word fast"),
+    ("go a b c d e f", Limits(nodes=1), "unknown word a"),
+    ("go fast searchmoves e2e4", Limits(nodes=1, searchmoves=("e2e4",)), "unknown word fast"),
+    ("go fast infinite", Limits(infinite=True), "unknown word fast"),
 ])
 def test_what_a_go_does_not_say_well_is_left_out(line, limits, fault):
     _, (found, faults) = parse(line)
     assert found == limits
     assert fault in faults[0]
+    assert any("no limit" in said for said in faults) == (found.nodes == 1)
+    assert len(faults) <= 4
 
 
 @pytest.mark.parametrize(("line", "reason"), [

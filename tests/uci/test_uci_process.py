@@ -83,6 +83,17 @@ def test_stop_is_answered_within_100_ms(engine):
     assert min(delays_s) < 0.1, delays_s
 
 
+@pytest.mark.parametrize("line", ["go perft 3", "d", "eval", "bench"])
+def test_python_chess_plays_on_after_a_command_from_elsewhere(engine, line):
+    engine.ping()
+    engine.protocol.loop.call_soon_threadsafe(engine.protocol.send_line, line)
+    board = chess.Board()
+    for _ in range(2):
+        result = engine.play(board, chess.engine.Limit(nodes=3), game=object())
+        assert result.move in board.legal_moves
+        board.push(result.move)
+
+
 def test_pondering_is_hit_and_missed(engine):
     board, game = chess.Board(), object()
     limit = chess.engine.Limit(white_clock=3, black_clock=3, white_inc=0.1, black_inc=0.1)
@@ -110,6 +121,19 @@ def test_the_end_of_input_ends_the_process(model):
     lines = done.stdout.decode().splitlines()
     assert {"uciok", "readyok"} <= set(lines)
     assert lines[-1].startswith("bestmove ")
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("encoding", [
+    "utf-8-sig", pytest.param("utf-16", marks=pytest.mark.slow),
+])
+def test_a_byte_order_mark_hides_the_first_command_bug(encoding):
+    done = converse("uci\r\nposition startpos\r\ngo perft 2\r\nquit\r\n".encode(encoding),
+                    "--model", "")
+    lines = done.stdout.decode().splitlines()
+    assert "uciok" in lines
+    assert lines[-1] == "Nodes searched: 400"
+    assert not any("unknown" in line for line in lines)
     assert done.stderr == b""
 
 

@@ -231,16 +231,141 @@ def test_a_clock_without_time_still_gets_a_move(talk):
         assert gui.best("position startpos", f"go {clock}") != "(none)"
 
 
-def test_a_second_go_is_refused_while_the_first_runs(talk):
+@pytest.mark.parametrize("next_game", [
+    ("ucinewgame", "position startpos moves e2e4", "go nodes 3"),
+    ("position startpos moves e2e4", "go nodes 3"),
+    ("ucinewgame", "isready", "position startpos moves e2e4", "go nodes 3"),
+])
+@pytest.mark.parametrize("begin", ["go infinite", "go ponder", "go movetime 60000"])
+def test_a_gui_that_does_not_stop_waits_for_ever_bug(talk, begin, next_game):
     gui = talk()
-    gui.send("go infinite", "go nodes 1")
-    assert "go ignored: a search is running; stop it first" in gui.strings()
-    gui.send("position startpos moves e2e4", "setoption name Threads value 2")
-    gui.send("stop", "stop")
-    assert len(gui.wait_for("bestmove")) == 1
+    gui.ask("go nodes 1")
+    gui.lines.clear()
+    gui.send(begin, next_game[0])
+    assert gui.lines[-1].startswith("bestmove"), "the answer comes before the next command's"
+    gui.send(*next_game[1:])
+    first, second = gui.wait_for("bestmove", 2)
+    assert chess.Move.from_uci(first.split()[1]) in chess.Board().legal_moves
     board = chess.Board()
     board.push_uci("e2e4")
-    assert chess.Move.from_uci(gui.best("go nodes 3")) in board.legal_moves
+    assert chess.Move.from_uci(second.split()[1]) in board.legal_moves
+
+
+def test_a_second_go_ends_the_first(talk):
+    gui = talk()
+    gui.send("go infinite", "setoption name Threads value 2", "go nodes 1", "stop", "stop")
+    assert len(gui.wait_for("bestmove", 2)) == 2
+
+
+def test_a_position_that_cannot_be_read_does_not_end_a_search(talk):
+    gui = talk()
+    gui.send("go infinite", "position e2e4")
+    assert not any(line.startswith("bestmove") for line in gui.lines)
+    gui.send("stop")
+    gui.wait_for("bestmove")
+
+
+@pytest.mark.parametrize("go", ["go fast", "go nodes", "go movetime 1e9", "go time 5 moves 3"])
+def test_a_go_without_a_known_limit_searches_for_long_bug(talk, go):
+    gui = talk(simulations=100_000)
+    heard = gui.ask(go)
+    assert nodes(heard[-2]) == "1"
+    assert any("no limit" in text for text in gui.strings())
+
+
+PERFT = (
+    ("position startpos", 3),
+    ("position fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 2),
+    ("position fen r3k2r/8/8/3pP3/8/8/8/R3K2R w KQkq d6 0 1 moves e1g1", 3),
+    ("position fen n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 99 200", 2),
+    (CHECKMATED, 2), (STALEMATED, 1), (MATE_IN_ONE, 0), (FEW_MOVES, 6),
+)
+
+
+def leaves(board, depth):
+    if depth == 0:
+        return 1
+    if depth == 1:
+        return board.legal_moves.count()
+    total = 0
+    for move in board.legal_moves:
+        board.push(move)
+        total += leaves(board, depth - 1)
+        board.pop()
+    return total
+
+
+@pytest.mark.parametrize(("position", "depth"), PERFT)
+def test_perft_counts_as_python_chess_does(talk, position, depth):
+    gui = talk(model="")
+    gui.send(position, f"go perft {depth}")
+    (total,) = gui.wait_for("Nodes searched: ")
+    board = gui.session._position.board
+    found = {line.split(": ")[0]: int(line.split(": ")[1])
+             for line in gui.lines if ": " in line and line != total}
+    assert int(total.split(": ")[1]) == leaves(board.copy(), depth)
+    if depth > 0:
+        assert set(found) == {move.uci() for move in board.legal_moves}
+        assert sum(found.values()) == int(total.split(": ")[1])
+    assert not any(line.startswith("bestmove") for line in gui.lines)
+
+
+def test_stop_ends_a_long_perft(talk):
+    gui = talk(model="")
+    gui.send("go perft 20", "isready")
+    assert gui.lines[-1] == "readyok"
+    gui.send("stop", "go nodes 1")
+    gui.wait_for("bestmove")
+    assert not any(line.startswith("Nodes searched") for line in gui.lines)
+
+
+def test_d_shows_the_position_during_a_search_too(talk):
+    gui = talk()
+    gui.send("position startpos moves e2e4 f7f6 d1h5", "go infinite")
+    gui.lines.clear()
+    gui.send("d")
+    board = gui.session._position.board
+    shown = [line for line in gui.lines if not line.startswith("info")]
+    assert shown[:8] == str(board).splitlines()
+    assert f"Fen: {board.fen()}" in shown
+    assert "Checkers: h5" in shown
+    gui.send("stop")
+    gui.wait_for("bestmove")
+
+
+def test_eval_is_the_networks_value(talk):
+    gui = talk()
+    gui.send("position startpos moves e2e4", "eval")
+    (said,) = gui.wait_for("Final evaluation")
+    words = said.split()
+    wdl = [int(word) for word in words[words.index("wdl") + 1 : words.index("wdl") + 4]]
+    assert sum(wdl) == 1000
+    assert abs(float(words[2]) - (wdl[0] - wdl[2]) / 1000) <= 0.002
+    gui.send("eval")
+    assert set(gui.wait_for("Final evaluation", 2)) == {said}
+    for position in (CHECKMATED, STALEMATED):
+        gui.lines.clear()
+        gui.send(position, "eval", "ucinewgame")
+        assert [text for text in gui.strings() if "ended" in text]
+
+
+def test_bench_counts_the_nodes_of_its_searches(talk):
+    gui = talk(simulations=3)
+    gui.send("bench", "ucinewgame")  # which waits for it
+    figures = dict(line.split(": ") for line in gui.lines if ": " in line and "info" not in line)
+    assert int(figures["Nodes searched"]) == 800
+    assert int(figures["Nodes/second"]) > 0
+    gui.lines.clear()
+    gui.send("bench", "stop", "ucinewgame")
+    assert not any(line.startswith("Nodes searched") for line in gui.lines)
+
+
+@pytest.mark.parametrize("command", ["eval", "bench"])
+def test_without_a_network_eval_and_bench_say_so(talk, command):
+    gui = talk(model="")
+    gui.send(command, "ucinewgame")
+    assert any("no network" in text for text in gui.strings())
+    assert gui.best("go nodes 1") != "(none)"
 
 
 def test_a_go_right_after_stop_is_dropped_bug(model):
