@@ -2,7 +2,7 @@
 
 Zarr reads the arrays of such a file, and every Zip program lists it::
 
-    zarr.open(zarr.storage.ZipStore("games/iter-000012/shard-0003", mode="r"))
+    zarr.open("zip::games/iter-000012/shard-0003", mode="r")
 
 The text is the manifest (:mod:`chess_snn.data.manifest`). It is added after the Zip file is written
 and describes the file as it was before, so its digest covers all other bytes. A member of the Zip

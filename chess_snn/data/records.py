@@ -94,19 +94,34 @@ def concatenate(parts: Sequence[GameRecords]) -> GameRecords:
     return GameRecords(**joined)
 
 
-STORED_DTYPES: Final[Mapping[str, type[np.generic]]] = {
-    "states": np.uint64,
-    "actions": np.int16,
-    "values_stm": np.float16,
-    "surprises": np.float16,
-    "target_lengths": np.uint16,
-    "target_actions": np.int16,
-    "target_weights": np.float16,
-    "game_lengths": np.int32,
-    "outcomes_white": np.int8,
-    "terminations": np.uint8,
-    "cut_values_white": np.float16,
-    "start_kinds": np.uint8,
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """One array of a shard."""
+
+    dtype: type[np.generic]
+    dimensions: tuple[str, ...]
+    """n is ``game``, N ``position``, R ``word`` and E ``target``."""
+    description: str
+    """For readers that have Zarr alone."""
+
+
+def _column(dtype: type[np.generic], dimensions: str, description: str) -> StoredColumn:
+    return StoredColumn(dtype, tuple(dimensions.split()), description)
+
+
+STORED_COLUMNS: Final[Mapping[str, StoredColumn]] = {
+    "states": _column(np.uint64, "position word", "before the action, as words of the game"),
+    "actions": _column(np.int16, "position", "number of the action that was played"),
+    "values_stm": _column(np.float16, "position", "root value, for the side to move"),
+    "surprises": _column(np.float16, "position", "how far the search moved the policy, in nats"),
+    "target_lengths": _column(np.uint16, "position", "number of entries of the policy target"),
+    "target_actions": _column(np.int16, "target", "action of an entry of a policy target"),
+    "target_weights": _column(np.float16, "target", "weight of the entry; 1 in all a position"),
+    "game_lengths": _column(np.int32, "game", "number of positions"),
+    "outcomes_white": _column(np.int8, "game", "1: first player won, 0: drawn, -1: second won"),
+    "terminations": _column(np.uint8, "game", "rule that ended the game; 0: truncated, resigned"),
+    "cut_values_white": _column(np.float16, "game", "value of a truncated game, first player's"),
+    "start_kinds": _column(np.uint8, "game", f"beginning: 0 to 3 for {', '.join(START_KINDS)}"),
 }
 """The stored columns, one array each."""
 
@@ -123,7 +138,7 @@ def to_columns(records: GameRecords) -> dict[str, NDArray[Any]]:
         "game_lengths": np.diff(records.game_offsets),
         "target_weights": np.maximum(records.target_weights, _SMALLEST_WEIGHT),
     }
-    return {name: columns[name].astype(dtype) for name, dtype in STORED_DTYPES.items()}
+    return {name: columns[name].astype(stored.dtype) for name, stored in STORED_COLUMNS.items()}
 
 
 def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
@@ -132,10 +147,9 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> GameRecords:
     Raises:
         ValueError: the columns contradict each other or what is true of records.
     """
-    for name, dtype in STORED_DTYPES.items():
-        if columns[name].dtype != dtype:
-            found = columns[name].dtype
-            raise ValueError(f"{name} must have type {np.dtype(dtype)}, found {found}")
+    for name, column in STORED_COLUMNS.items():
+        if (found := columns[name].dtype) != column.dtype:
+            raise ValueError(f"{name} must have type {np.dtype(column.dtype)}, found {found}")
     stored: dict[str, NDArray[Any]] = {
         name: column.astype(np.float32) if column.dtype == np.float16 else column
         for name, column in columns.items()

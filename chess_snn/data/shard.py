@@ -7,9 +7,11 @@ itself would read a missing chunk as zeros, so a shard is first compared with it
 decoded from memory as it was compared. Version 2 was a folder of the same files, which is read as
 well.
 
-Zarr writes the arrays, in memory, and anyone who has Zarr can read them::
+Zarr writes the arrays, in memory, with names of dimensions and descriptions, so that anyone who has
+Zarr or xarray can read them::
 
-    zarr.open(zarr.storage.ZipStore("games/iter-000012/shard-0003", mode="r"))
+    zarr.open("zip::games/iter-000012/shard-0003", mode="r")
+    xarray.open_zarr("zip::games/iter-000012/shard-0003", consolidated=False)
 
 Here arrays are decoded without Zarr, which takes over a millisecond for each of the twelve arrays
 of a shard, and would run any codec that a file names.
@@ -40,8 +42,9 @@ from chess_snn.data.manifest import (
     verify_folder,
 )
 from chess_snn.data.records import (
-    STORED_DTYPES,
+    STORED_COLUMNS,
     GameRecords,
+    StoredColumn,
     check_records,
     from_columns,
     spec_faults,
@@ -63,6 +66,10 @@ _MOST_CHUNK_BYTES: Final = 8 * _CHUNK_BYTES
 _ZSTD_LEVEL: Final = 1
 """Level 3 is slower and, on word columns, no smaller."""
 
+_DESCRIPTION: Final = (
+    "Games that chess-snn played or imported, one after the other. The comment of the Zip file is "
+    "the manifest, in JSON."
+)
 _METADATA: Final = "zarr.json"
 _SEPARATOR: Final = "."
 """Between the numbers of a chunk's name, so that chunks are files and not nested folders."""
@@ -104,9 +111,8 @@ def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:
         "record_words": records.states.shape[1],
         "shard_version": SHARD_FORMAT.version,
     }
-    return commit_archive(
-        folder, encode_arrays(to_columns(records)), kind=SHARD_FORMAT.name, meta=meta | counts
-    )
+    files = encode_arrays(to_columns(records), STORED_COLUMNS)
+    return commit_archive(folder, files, kind=SHARD_FORMAT.name, meta=meta | counts)
 
 
 def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
@@ -120,7 +126,7 @@ def read_shard(folder: Path) -> tuple[GameRecords, Manifest]:
     manifest, files = read_folder(folder)
     _check_kind(folder, manifest)
     try:
-        records = from_columns(decode_arrays(files, STORED_DTYPES))
+        records = from_columns(decode_arrays(files, STORED_COLUMNS))
         _check_counts(records, manifest)
     except _DECODING_ERRORS as error:
         raise CorruptDataError(
@@ -175,16 +181,20 @@ def _check_counts(records: GameRecords, manifest: Manifest) -> None:
             raise ValueError(f"{name} must be {manifest.meta.get(name)}, found {found}")
 
 
-def encode_arrays(columns: Mapping[str, NDArray[Any]]) -> dict[str, bytes]:
-    """The files of a Zarr group with ``columns``, each an array of one or two dimensions.
+def encode_arrays(
+    columns: Mapping[str, NDArray[Any]], stored: Mapping[str, StoredColumn]
+) -> dict[str, bytes]:
+    """The files of a Zarr group with ``columns``, described by those of ``stored``.
 
     Zarr would write them to the disk itself, from several threads. When one write fails it does not
     wait for the others, and they go on in a folder that was just removed.
     """
     encoded: dict[str, Buffer] = {}
-    group = zarr.create_group(store=MemoryStore(encoded), zarr_format=3)
+    group = zarr.create_group(
+        store=MemoryStore(encoded), zarr_format=3, attributes={"description": _DESCRIPTION}
+    )
     for name, column in columns.items():
-        _write_array(group, name, column)
+        _write_array(group, name, column, stored[name])
     return {name: content.to_bytes() for name, content in encoded.items()}
 
 
@@ -233,7 +243,9 @@ def _decode_array(files: Mapping[str, bytes], name: str) -> NDArray[Any]:
     return np.ascontiguousarray(column, dtype)
 
 
-def _write_array(group: zarr.Group, name: str, column: NDArray[Any]) -> None:
+def _write_array(
+    group: zarr.Group, name: str, column: NDArray[Any], stored: StoredColumn
+) -> None:
     row_bytes = column.itemsize * math.prod(column.shape[1:])
     num_chunks = math.ceil(len(column) * row_bytes / _CHUNK_BYTES)
     chunk_rows = math.ceil(len(column) / num_chunks)
@@ -245,6 +257,8 @@ def _write_array(group: zarr.Group, name: str, column: NDArray[Any]) -> None:
         filters=[TransposeCodec(order=(1, 0))] if column.ndim == 2 else None,
         compressors=[ZstdCodec(level=_ZSTD_LEVEL, checksum=True)],
         chunk_key_encoding={"name": "default", "separator": _SEPARATOR},
+        dimension_names=stored.dimensions,
+        attributes={"description": stored.description},
         config={"write_empty_chunks": True},
     )
     array[...] = column

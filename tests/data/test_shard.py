@@ -35,7 +35,7 @@ from chess_snn.data import (
     verify_folder,
     write_shard,
 )
-from chess_snn.data.records import STORED_DTYPES, from_columns, to_columns
+from chess_snn.data.records import STORED_COLUMNS, StoredColumn, from_columns, to_columns
 from chess_snn.data.shard import decode_arrays, encode_arrays
 from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
 
@@ -120,13 +120,47 @@ def test_the_manifest_counts_what_is_there(shard, records):
     }
 
 
-def test_zarr_opens_a_shard_without_a_warning(shard, records):
+def opened_by_name(shard):
+    return f"zip::{shard}"
+
+
+def opened_as_store(shard):
+    return zarr.storage.ZipStore(shard, mode="r")
+
+
+@pytest.mark.parametrize("way", [opened_by_name, opened_as_store])
+def test_zarr_opens_a_shard_without_a_warning(way, shard, records):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        group = zarr.open(zarr.storage.ZipStore(shard, mode="r"), mode="r")
-        assert sorted(group.array_keys()) == sorted(STORED_DTYPES)
+        group = zarr.open(way(shard), mode="r")
+        assert sorted(group.array_keys()) == sorted(STORED_COLUMNS)
         for name, column in to_columns(records).items():
             np.testing.assert_array_equal(group[name][...], column, name)
+
+
+def test_a_shard_describes_itself_to_programs_that_have_zarr_alone(shard, records):
+    """xarray makes a data set of arrays whose dimensions have names, and one length each."""
+    group = zarr.open(opened_by_name(shard), mode="r")
+    assert "chess-snn" in group.attrs["description"]
+    lengths = {"position": 50, "game": 4, "word": 5, "target": len(records.target_actions)}
+    for name, array in group.arrays():
+        assert array.attrs["description"]
+        assert array.shape == tuple(lengths[d] for d in array.metadata.dimension_names), name
+
+
+def test_arrays_without_names_of_dimensions_are_read_as_before(tmp_path, records):
+    files = encode_arrays(to_columns(records), STORED_COLUMNS)
+    for name, content in files.items():
+        if name.endswith("zarr.json"):
+            metadata = json.loads(content) | {"attributes": {}}
+            metadata.pop("dimension_names", None)
+            files[name] = json.dumps(metadata).encode()
+    shard = tmp_path / "shard-0000"
+    forge_files(shard, files, SOUND_META | {
+        "num_games": 4, "num_positions": 50, "record_words": 5,
+    })
+    read, _ = read_shard(shard)
+    assert_same_records(read, records, exact=False)
 
 
 def test_a_shard_is_one_file_that_is_the_same_whenever_it_is_written(tmp_path, shard, records):
@@ -219,7 +253,15 @@ def test_an_extra_file_in_a_folder_is_refused(shard):
 
 def commit_columns(shard, columns, meta):
     """A shard with sound digests whose columns were never checked."""
-    forge_files(shard, encode_arrays(columns), meta)
+    forge_files(shard, encode_any(columns), meta)
+
+
+def encode_any(columns):
+    """Also columns that a shard does not have, and of other numbers of dimensions."""
+    return encode_arrays(columns, {
+        name: StoredColumn(column.dtype.type, ("position", "word")[: column.ndim], name)
+        for name, column in columns.items()
+    })
 
 
 SOUND_META = {
@@ -338,7 +380,7 @@ def read_by_zarr(files, name):
 
 
 def assert_as_zarr_reads(columns):
-    files = encode_arrays(columns)
+    files = encode_any(columns)
     decoded = decode_arrays(files, columns)
     for name, column in columns.items():
         found = decoded[name]
@@ -350,8 +392,9 @@ def assert_as_zarr_reads(columns):
 
 
 def test_arrays_of_many_chunks_come_back_as_zarr_reads_them():
+    files = encode_any(LARGE)
     for name in LARGE:
-        assert len([key for key in encode_arrays(LARGE) if key.startswith(f"{name}/c")]) > 1
+        assert len([key for key in files if key.startswith(f"{name}/c")]) > 1
     assert_as_zarr_reads(LARGE)
 
 
@@ -366,7 +409,7 @@ def files():
     return encode_arrays({
         "actions": np.arange(40, dtype=np.int16),
         "states": np.arange(200, dtype=np.uint64).reshape(40, 5),
-    })
+    }, STORED_COLUMNS)
 
 
 CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}]
