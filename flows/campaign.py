@@ -33,6 +33,7 @@ from chess_snn.campaign.strength.match_schedule import final_matches
 from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener, Message
 from chess_snn.data import is_committed
+from chess_snn.errors import CorruptDataError
 from chess_snn.interrupts import listen_again
 from flows import parameters
 from flows.cluster import watched_workers
@@ -289,7 +290,7 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
     try:
         if missing := record.record_at_rest(folder):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")
-    except TrackingError as error:
+    except (TrackingError, CorruptDataError) as error:
         board.message(f"not recorded in MLflow yet: {error}")
     backup = open_backup(folder, board.message)
     if backup is not None:

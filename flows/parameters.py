@@ -27,7 +27,7 @@ from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.errors import ConfigError
 from chess_snn.settings import bounds, choices
 from flows.cluster import check_workers
-from tasks.tracking.registry import fetch_model
+from tasks.tracking.fetching import fetch_model
 
 AS_PRESET: Final = "as the preset"
 """Chosen where a setting is left to the preset."""

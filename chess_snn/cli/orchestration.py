@@ -55,21 +55,21 @@ def load_web(module: str) -> ModuleType:
 
 
 def fetch_model(address: str) -> Path:
-    """The folder of a registered model; see :func:`tasks.tracking.registry.fetch_model`."""
-    folder: Path = _load("tasks.tracking.registry", "orchestration").fetch_model(address)
+    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
+    folder: Path = _load("tasks.tracking.fetching", "orchestration").fetch_model(address)
     return folder
 
 
 def registered_versions(game: str, name: str | None) -> list[str]:
     """Addresses of the registered model ``name``, or else of that of all campaigns of ``game``.
 
-    Without a store there are none; see :func:`tasks.tracking.registry.list_versions`.
+    Without a store there are none; see :func:`tasks.tracking.fetching.list_versions`.
     """
     tracking = _load("tasks.tracking", "orchestration")
     store = tracking.existing_store()
     if store is None:
         return []
-    registry = _load("tasks.tracking.registry", "orchestration")  # MLflow takes a second
+    registry = _load("tasks.tracking.fetching", "orchestration")  # MLflow takes a second
     versions: list[str] = registry.list_versions(store, name or tracking.model_name(game))
     return versions
 

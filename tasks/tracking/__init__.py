@@ -7,18 +7,18 @@ takes over a second to import, and is not imported here.
 
 There is one store for all campaigns of a home, ``$CHESS_SNN_HOME/services``, by default
 ``~/chess-snn/services``, or the one that the user names: a SQLite database and beside it the folder
-of artifacts. The database names artifacts relative to that folder (``mlflow-artifacts:/…``), so
-that a server on this store can hand them to other machines.
+of artifacts. The database names artifacts relative to that folder (:mod:`tasks.artifact_places`),
+so that a server on this store can hand them to other machines, and both may be moved together.
 """
 
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.naming import services_directory
 from chess_snn.errors import ChessSnnError
+from tasks.artifact_places import ARTIFACTS, artifacts_beside, database_file, sqlite_uri
 
 # MLflow reads the first two when it is imported. The bars would write over our own progress.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -48,11 +48,6 @@ _ID_DIGITS = 8
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 """Names a store to use instead of the home's."""
-
-RELATIVE_ARTIFACTS = "mlflow-artifacts:/"
-"""Scheme of places that are relative to a store's folder of artifacts."""
-
-_SQLITE = "sqlite:///"
 
 
 def model_name(game: str) -> str:
@@ -90,12 +85,7 @@ def tracking_uri() -> str:
 
 def local_tracking_uri(directory: Path) -> str:
     """URI of the SQLite store in ``directory``."""
-    return f"{_SQLITE}{directory.resolve() / 'mlflow.db'}"
-
-
-def database_file(uri: str) -> Path | None:
-    """The file of a SQLite store; None where ``uri`` names another kind."""
-    return Path(uri.removeprefix(_SQLITE)) if uri.startswith(_SQLITE) else None
+    return sqlite_uri(directory / "mlflow.db")
 
 
 def existing_store() -> str | None:
@@ -110,17 +100,7 @@ def existing_store() -> str | None:
 def artifact_directory(uri: str) -> Path:
     """Folder of the artifacts of a store without a server: beside its SQLite file."""
     database = database_file(uri)
-    return (services_directory() if database is None else database.resolve().parent) / "mlartifacts"
-
-
-def artifact_folder(uri: str, artifact_uri: str) -> Path | None:
-    """The folder that ``artifact_uri`` names in a store without a server.
-
-    None where MLflow's own client finds it: behind a server, or at an absolute place.
-    """
-    if is_server(uri) or not artifact_uri.startswith(RELATIVE_ARTIFACTS):
-        return None
-    return artifact_directory(uri) / unquote(urlsplit(artifact_uri).path).lstrip("/")
+    return services_directory() / ARTIFACTS if database is None else artifacts_beside(database)
 
 
 def is_server(uri: str) -> bool:

@@ -25,7 +25,7 @@ from tasks.tracking import (
     champion_of_campaign,
     experiment_pages,
 )
-from tasks.tracking.store import open_store, store_run_files, tracking_errors
+from tasks.tracking.store import open_store, tracking_errors
 
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
@@ -160,7 +160,7 @@ def keep_artifacts(
         TrackingError: the campaign has no run there, or the store is away or refuses.
     """
     with _run_of(tracking_uri, campaign) as (client, run):
-        store_run_files(client, tracking_uri, run, folder, artifact_path)
+        client.log_artifacts(run.info.run_id, str(folder), artifact_path)
 
 
 def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> dict[str, str]:

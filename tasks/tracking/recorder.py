@@ -38,7 +38,7 @@ from tasks.tracking.campaign_run import (
     runs_of,
 )
 from tasks.tracking.registry import ModelRegistry
-from tasks.tracking.store import open_store, store_run_files, tracking_errors
+from tasks.tracking.store import open_store, tracking_errors
 
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
@@ -157,7 +157,7 @@ class CampaignTracker:
     def _register(self, version: NetworkVersion, weights: Path | None) -> str:
         """The id of the stored model of ``version``."""
         registry = ModelRegistry(
-            self._client, self._uri, self._run, game_of(self._folder), self._folder.config.search
+            self._client, self._run, game_of(self._folder), self._folder.config.search
         )
         weights = weights or self._folder.checkpoint(version.generation) / WEIGHTS
         model_id = registry.add(version, weights)
@@ -223,7 +223,7 @@ class CampaignTracker:
     def keep_files(self, folder: Path) -> None:
         """Copy the files of ``folder`` to the artifacts of the run, in place of earlier ones."""
         with tracking_errors(self._uri):
-            store_run_files(self._client, self._uri, self._run, folder)
+            self._client.log_artifacts(self.run_id, str(folder))
 
     def close(self, status: str = "FINISHED") -> None:
         """End the run as ``"FINISHED"``, ``"KILLED"`` or ``"FAILED"``."""

@@ -2,29 +2,25 @@
 
 import fcntl
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
+from mlflow.store.artifact.artifact_repository_registry import _artifact_repository_registry
 from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
-from chess_snn.campaign.store.naming import services_directory
+from tasks.artifact_places import RELATIVE, artifact_repository, database_file
 from tasks.tracking import (
     EXPERIMENT,
     EXPERIMENT_TAGS,
-    RELATIVE_ARTIFACTS,
+    URI_VARIABLE,
     TrackingError,
     artifact_directory,
-    artifact_folder,
-    database_file,
     is_server,
-    local_tracking_uri,
 )
 
 SERVER_PATIENCE = {
@@ -32,6 +28,9 @@ SERVER_PATIENCE = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
 """A server that is away costs about 5 s a call with these, and over two minutes without."""
+
+# A clone that is not installed has no entry points.
+_artifact_repository_registry.register(RELATIVE, artifact_repository)
 
 _OWNER_ONLY = 0o700
 
@@ -61,29 +60,13 @@ def open_store(uri: str) -> MlflowClient:
     return client
 
 
-def store_files(uri: str, artifact_uri: str, folder: Path, subfolder: str = "") -> bool:
-    """Copy the files of ``folder`` to ``artifact_uri``; False where MLflow's client must do it."""
-    target = artifact_folder(uri, artifact_uri)
-    if target is None:
-        return False
-    shutil.copytree(folder, target / subfolder, dirs_exist_ok=True)
-    return True
-
-
-def store_run_files(
-    client: MlflowClient, uri: str, run: Run, folder: Path, subfolder: str | None = None
-) -> None:
-    """Copy the files of ``folder`` to the artifacts of ``run``, in place of earlier ones."""
-    if not store_files(uri, run.info.artifact_uri, folder, subfolder or ""):
-        client.log_artifacts(run.info.run_id, str(folder), subfolder)
-
-
 def _artifact_location(uri: str) -> str | None:
+    """Where a new experiment keeps artifacts; None leaves it to the server."""
     if is_server(uri):
-        return None  # it has a place of its own
-    if uri == local_tracking_uri(services_directory()):
-        return f"{RELATIVE_ARTIFACTS}{EXPERIMENT}"
-    return artifact_directory(uri).as_uri()
+        return None
+    if database_file(uri) is None:
+        return artifact_directory(uri).as_uri()
+    return f"{RELATIVE}:/{EXPERIMENT}"
 
 
 @contextmanager
@@ -122,8 +105,17 @@ def tracking_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TrackingError(
-            f"the tracking store {uri} failed: {reason}; see that it is there and can be written, "
-            "what is missing in it can be recorded later"
-        ) from error
+        raise TrackingError(f"the tracking store {uri} {_fault(uri, error)}") from error
+
+
+def _fault(uri: str, error: Exception) -> str:
+    """What is wrong with the store at ``uri``, and how to go on."""
+    if is_server(uri) and isinstance(error.__context__, OSError):
+        return (
+            f"does not answer; see that its server runs (chess-snn up), or unset {URI_VARIABLE} to "
+            "use the store of this home"
+        )
+    reason = str(error).partition("\n")[0]
+    if "database is locked" in reason:
+        return "is locked by another process; try again once that has ended"
+    return f"failed: {reason}; see that it is there and can be written"

@@ -18,7 +18,7 @@ from chess_snn.data import json_digest
 from chess_snn.types import Json
 from tasks.tracking import EXPERIMENT
 from tasks.tracking.recorder import legal_name, param_text
-from tasks.tracking.store import open_store, store_run_files, tracking_errors
+from tasks.tracking.store import open_store, tracking_errors
 
 STUDY_ID_TAG: Final = "chess_snn.study_id"
 RESULTS_TAG: Final = "chess_snn.study_digest"
@@ -64,7 +64,7 @@ def record_study(tracking_uri: str, body: Json, files: Sequence[Path]) -> str:
         with tempfile.TemporaryDirectory() as scratch:
             for path in files:
                 shutil.copy(path, scratch)
-            store_run_files(client, tracking_uri, run, Path(scratch))
+            client.log_artifacts(run_id, scratch)
         client.set_tag(run_id, RESULTS_TAG, digest)
         client.set_terminated(run_id, "FINISHED")
     return run_id

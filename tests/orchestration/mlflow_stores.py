@@ -1,6 +1,9 @@
 """MLflow stores and model versions for tests."""
 
+from pathlib import Path
+
 from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.nets import load_network, network_digest
 from tasks.tracking import tracking_uri
 from tasks.tracking.store import open_store, tracking_errors
 
@@ -13,11 +16,14 @@ def prepare_store(uri: str = "") -> str:
     return uri
 
 
-def made_version(generation: int, **changes: object) -> NetworkVersion:
-    """What is known of a network that no campaign has trained."""
+def made_version(
+    generation: int, weights: Path | None = None, **changes: object
+) -> NetworkVersion:
+    """What is known of a network that no campaign has trained, and which ``weights`` has."""
     facts = {
         "campaign": "first light", "campaign_id": "4f0c", "game": "chess", "generation": generation,
-        "digest": f"d{generation}", "created": "2026-11-24T03:00:00+00:00", "size": "tiny",
+        "digest": "" if weights is None else network_digest(load_network(weights)),
+        "created": "2026-11-24T03:00:00+00:00", "size": "tiny",
         "shape": {"ticks": 2}, "activation": "lif", "ticks": 2, "precision": "fp32",
         "parameters": 108_861, "spike_rate": None, "simulations": 16, "score": None,
         "score_low": None, "score_high": None, "rating": None, "ladder_test": None,

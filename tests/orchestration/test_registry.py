@@ -20,10 +20,11 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Running  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
+from chess_snn.campaign.models.versions import version_of  # noqa: E402
 from chess_snn.campaign.store.receipts import PromotionFacts  # noqa: E402
 from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
-from chess_snn.nets import build_network, net_config, save_network  # noqa: E402
+from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
 from flows.campaign import launch_campaign  # noqa: E402
 from flows.context import campaign_tag  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
@@ -71,16 +72,17 @@ def folder(tmp_path, empty_store, monkeypatch) -> CampaignFolder:
     for iteration in range(NUM_FINISHED):
         made.finish(folder, iteration)
         receipt = made.receipt_of(folder, iteration)
+        network = build_network(get_game("chess").spec, net_config("tiny"), seed=iteration)
+        save_network(folder.checkpoint(iteration + 1) / "weights.safetensors", network)
         training = replace(
             receipt.training, window_shards=SHARDS[: iteration + 1],
+            weights_digest=network_digest(network),
             metrics=receipt.training.metrics | {"spike_rate": 0.1234},
         )
         receipt = replace(receipt, training=training)
         if iteration == 1:
             receipt = replace(receipt, rating=RATING, promotion=PLAYED)
         write_receipt(folder, receipt)
-        network = build_network(get_game("chess").spec, net_config("tiny"), seed=iteration)
-        save_network(folder.checkpoint(iteration + 1) / "weights.safetensors", network)
     folder.services.mkdir()
     shutil.copy(empty_store / "mlflow.db", folder.services / "mlflow.db")
     monkeypatch.setenv("CHESS_SNN_HOME", str(folder.path))
@@ -125,7 +127,8 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
     )}
     assert told == {
         "net.size": "tiny", "net.ticks": "2", "net.precision": "bf16", "net.activation": "lif",
-        "window_positions": "50000", "window_shards": "2", "weights_digest": "digest",
+        "window_positions": "50000", "window_shards": "2",
+        "weights_digest": version_of(folder, 2).digest,
     }
     assert int(model.params["net.parameters"]) > 50_000
     assert "generation 2 against champion 1: accepted after 34 games" in model.params["promotion"]

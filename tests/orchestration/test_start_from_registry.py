@@ -36,7 +36,8 @@ def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
     parent = CampaignFolder.create(tmp_path / "parent", config)
     tracker = CampaignTracker(tracking_uri(), parent, configuration=config_values(config))
     tracker.record_iteration(
-        0, {"train/loss": 1.0}, made_version(1), tmp_path / "weights.safetensors"
+        0, {"train/loss": 1.0}, made_version(1, tmp_path / "weights.safetensors"),
+        tmp_path / "weights.safetensors",
     )
     tracker.promote(1)
     changes = [word for setting in SETTINGS for word in ("--set", setting)]

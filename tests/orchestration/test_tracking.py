@@ -22,22 +22,20 @@ pytest.importorskip("prefect")
 
 import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
+from mlflow.artifacts import download_artifacts  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from mlflow_stores import made_version, prepare_store  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
-from chess_snn.campaign.models.references import find_model  # noqa: E402
-from chess_snn.campaign.models.starting import find_start  # noqa: E402
 from chess_snn.campaign.store.origin import Origin  # noqa: E402
-from chess_snn.errors import UsageError  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import (  # noqa: E402
     build_network,
     load_network,
     make_evaluator,
     net_config,
+    network_digest,
     save_network,
 )
 from chess_snn.ports import free_port  # noqa: E402
@@ -57,7 +55,7 @@ from tasks.tracking.campaign_run import (  # noqa: E402
     registered_version,
 )
 from tasks.tracking.recorder import CampaignTracker  # noqa: E402
-from tasks.tracking.registry import fetch_model, model_id_of  # noqa: E402
+from tasks.tracking.registry import model_id_of  # noqa: E402
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
@@ -116,7 +114,14 @@ def history(uri: str, run_id: str, metric: str) -> list[tuple[int, float]]:
 
 
 def load_served(uri: str, alias: str) -> pyfunc.PyFuncModel:
-    return pyfunc.load_model(client(uri).get_model_version_by_alias(MODEL_NAME, alias).source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", uri)
+        return pyfunc.load_model(f"models:/{MODEL_NAME}@{alias}")
+
+
+def stored_files(uri: str, alias: str) -> Path:
+    source = client(uri).get_model_version_by_alias(MODEL_NAME, alias).source
+    return Path(download_artifacts(artifact_uri=source, tracking_uri=uri))
 
 
 @pytest.mark.slow
@@ -163,7 +168,7 @@ def test_a_value_that_is_not_finite_is_named_and_left_out(uri, caplog):
 
 def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp_path, weights):
     original = CampaignTracker(uri, folder)
-    original.record_iteration(0, METRICS, made_version(0), weights)
+    original.record_iteration(0, METRICS, made_version(0, weights), weights)
     original.promote(0)
     copy = CampaignFolder.open(shutil.copytree(folder.path, tmp_path / "copy"))
     assert keep_artifacts_fails(uri, copy), "the original's run is not the copy's"
@@ -171,7 +176,7 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
     assert copied.run_id != original.run_id
     assert copied.recorded_iterations == set()
     assert client(uri).get_run(copied.run_id).data.tags["chess_snn.copy_of"] == original.run_id
-    copied.record_iteration(0, METRICS, made_version(0), weights)
+    copied.record_iteration(0, METRICS, made_version(0, weights), weights)
     copied.promote(0)
     own = client(uri).get_model_version_by_alias(MODEL_NAME, f"champion-{folder.campaign_id[:8]}")
     assert own.run_id == original.run_id, "the copy has another alias"
@@ -203,44 +208,6 @@ def test_the_run_of_a_fork_stands_below_that_of_its_parent(uri, folder, tmp_path
         tags = client(uri).get_run(CampaignTracker(uri, made).run_id).data.tags
         assert tags[link] == parent.run_id
         assert tags["chess_snn.origin"] == origin.describe()
-
-
-def test_a_registered_model_is_fetched_with_its_settings(
-    uri, folder, weights, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("CHESS_SNN_CACHE", str(tmp_path / "cache"))
-    config = load_config(
-        settings=["net.size=tiny", "search.simulations_first=3", "net.precision=fp32"]
-    )
-    tracker = CampaignTracker(uri, folder, configuration=config_values(config))
-    tracker.record_iteration(0, METRICS, made_version(1), weights)
-    tracker.promote(1)
-    for address in ("models:/chess-snn@champion", "models:/chess-snn/1"):
-        model = find_model(address, fetch_model)
-        assert (model.label, model.generation, model.precision) == (address, 1, "fp32")
-        assert model.search == config.search
-        ours = load_network(weights).state_dict()
-        for name, tensor in model.load(get_game("chess")).state_dict().items():
-            assert tensor.equal(ours[name])
-    start = find_start("models:/chess-snn@champion", fetch_model)
-    assert start.origin.campaign_id == folder.campaign_id
-    assert start.load_config("cpu").net == config.net
-
-
-@pytest.mark.parametrize("address", [
-    "models:/chess-snn@nobody", "models:/chess-snn/99",
-    "models:/other/1", "models:/chess-snn",
-])
-def test_what_is_not_registered_is_named(uri, folder, weights, address):
-    CampaignTracker(uri, folder).record_iteration(0, METRICS, made_version(1), weights)
-    with pytest.raises(UsageError, match=address):
-        fetch_model(address)
-
-
-def test_a_registry_that_is_away_is_named(monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://{HOST}:{free_port()}")
-    with pytest.raises(TrackingError, match="http://"):
-        fetch_model("models:/chess-snn@champion")
 
 
 def test_links_lead_to_the_run_and_to_all_models(uri):
@@ -344,7 +311,7 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     for generation in (0, 1, 0):
         ladder_test = {"elo": 210.4, "elo_low": 150.0, "elo_high": 301.0}
         tracker.record_iteration(
-            generation, METRICS, made_version(generation, ladder_test=ladder_test), weights
+            generation, METRICS, made_version(generation, weights, ladder_test=ladder_test), weights
         )
     tracker.promote(0)
     versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")
@@ -359,14 +326,15 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     assert champion.description.startswith("# first light, generation 0")
     model = client(uri).get_logged_model(model_id_of(candidate))
     assert model.name == "gen-000001"
-    assert (model.params["net.size"], model.params["weights_digest"]) == ("tiny", "d1")
+    digest = network_digest(load_network(weights))
+    assert (model.params["net.size"], model.params["weights_digest"]) == ("tiny", digest)
     assert {metric.key: metric.value for metric in model.metrics}["train/loss"] == 3.25
 
 
 def test_campaigns_of_one_store_take_the_champion_from_each_other_bug(uri, weights):
     for campaign_id in ("4f0c", "77aa"):
         tracker = CampaignTracker(uri, campaign(campaign_id, "one of two"))
-        version = made_version(0, campaign="one of two", campaign_id=campaign_id)
+        version = made_version(0, weights, campaign="one of two", campaign_id=campaign_id)
         tracker.record_iteration(0, METRICS, version, weights)
         tracker.promote(0)
     for campaign_id in ("4f0c", "77aa"):
@@ -421,7 +389,7 @@ def test_supervised_training_is_recorded_once_with_its_games(uri):
 
 
 def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
     answer, = load_served(uri, "candidate").predict(pd.DataFrame({"fen": [START_FEN]}))
 
     game = get_game("chess")
@@ -439,7 +407,7 @@ def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
 
 
 def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
     served = load_served(uri, "candidate")
     positions = pd.DataFrame({"fen": [MATE_IN_TWO_FEN, MATED_FEN, START_FEN]})
     alone = served.predict(positions)
@@ -461,7 +429,7 @@ def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
 
 
 def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
     fens = ["nonsense", START_FEN, "8/8/8/8/8/8/8/8 w - - 0 1", MATED_FEN]
     nonsense, start, kingless, mated = load_served(uri, "candidate").predict({"fen": fens})
     assert "nonsense" in nonsense["error"]
@@ -475,9 +443,8 @@ def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weigh
 
 def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri, weights, tmp_path):
     tracker = CampaignTracker(uri, campaign())
-    tracker.record_iteration(0, METRICS, made_version(0), weights)
-    source = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
-    stored = Path(urllib.request.url2pathname(source.removeprefix("file://")))
+    tracker.record_iteration(0, METRICS, made_version(0, weights), weights)
+    stored = stored_files(uri, "candidate")
     names = {str(path.relative_to(stored)) for path in stored.rglob("*") if path.is_file()}
     assert names == {
         "MLmodel", "artifacts/weights.safetensors", "conda.yaml", "input_example.json",
@@ -495,9 +462,8 @@ def test_a_clone_that_is_not_installed_registers_models_bug(uri, weights, monkey
         return "1.2+cpu"
 
     monkeypatch.setattr(registry, "version", version_of)
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
-    source = client(uri).get_model_version_by_alias(MODEL_NAME, "candidate").source
-    stored = Path(urllib.request.url2pathname(source.removeprefix("file://")))
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
+    stored = stored_files(uri, "candidate")
     assert {"chess-snn", "torch==1.2"} <= set((stored / "requirements.txt").read_text().split())
 
 
@@ -542,13 +508,13 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
         uri = prepare_store(url)
         assert uri == url
         tracker = CampaignTracker(uri, campaign())
-        tracker.record_iteration(0, METRICS, made_version(0), weights)
+        tracker.record_iteration(0, METRICS, made_version(0, weights), weights)
     begun = time.monotonic()
     with pytest.raises(TrackingError, match=r"http://127\.0\.0\.1"):
-        tracker.record_iteration(1, METRICS, made_version(1), weights)
+        tracker.record_iteration(1, METRICS, made_version(1, weights), weights)
     assert time.monotonic() - begun < 20
     with running_server(mlflow_spec(tmp_path, port, store), start_timeout_s=90.0):
-        assert tracker.record_iteration(1, METRICS, made_version(1), weights)
+        assert tracker.record_iteration(1, METRICS, made_version(1, weights), weights)
         assert tracker.recorded_iterations == {0, 1}
         assert history(uri, tracker.run_id, "train/loss") == [(0, 3.25), (1, 3.25)]
         assert len(client(uri).search_model_versions(f"name = '{MODEL_NAME}'")) == 2
@@ -558,7 +524,7 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
 
 @pytest.mark.slow
 def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0), weights)
+    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
     port = free_port()
     spec = ServerSpec(
         name="model server",

@@ -14,7 +14,7 @@ from mlflow import pyfunc  # noqa: E402
 from mlflow.models import Model  # noqa: E402
 
 from chess_snn.games import get_game  # noqa: E402
-from chess_snn.nets import NetConfig, build_network, save_network  # noqa: E402
+from chess_snn.nets import NetConfig, build_network, network_digest, save_network  # noqa: E402
 from chess_snn.search import SearchSettings  # noqa: E402
 from tasks.tracking.registry import SERVED_MODEL, save_model  # noqa: E402
 
@@ -27,9 +27,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     weights = folder / "weights.safetensors"
-    save_network(weights, build_network(GAME.spec, NetConfig(1, 8), seed=1))
-    search = SearchSettings(kind="puct")
-    save_model(folder / "stored", weights, search, GAME.format_state(START), Model())
+    network = build_network(GAME.spec, NetConfig(1, 8), seed=1)
+    save_network(weights, network)
+    search, digest = SearchSettings(kind="puct"), network_digest(network)
+    save_model(folder / "stored", weights, digest, search, GAME.format_state(START), Model())
     return folder / "stored"
 
 

@@ -1,0 +1,183 @@
+"""Registered models by their address: fetched once, checked each time, kept as exported folders."""
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import mlflow
+from mlflow.entities import LoggedModel, Run
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import (
+    INVALID_PARAMETER_VALUE,
+    RESOURCE_DOES_NOT_EXIST,
+    ErrorCode,
+)
+from mlflow.tracking import MlflowClient
+
+from chess_snn.caches import cache_root
+from chess_snn.campaign.configuration.loading import config_of_texts
+from chess_snn.campaign.models.exporting import commit_model
+from chess_snn.data import verify_folder
+from chess_snn.data.files import writing
+from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.nets import load_network, network_digest
+from chess_snn.training import WEIGHTS
+from tasks.tracking import TrackingError, existing_store, tracking_uri
+from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG
+from tasks.tracking.registry import DIGEST_PARAM, STORED_NAME, model_id_at
+from tasks.tracking.store import open_store, tracking_errors
+
+_ADDRESS: Final = re.compile(
+    r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"
+)
+_UNKNOWN: Final = {ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE)}
+_KEPT_IN: Final = "models"
+_MOST_LISTED: Final = 20
+
+
+def fetch_model(address: str) -> Path:
+    """The registered model at ``address`` as an exported folder, in the cache.
+
+    The registry is asked every time, for an alias moves; weights are fetched once, and compared
+    with what was registered every time.
+
+    Args:
+        address: ``models:/chess-snn@champion``, or ``models:/chess-snn/12``.
+
+    Raises:
+        UsageError: the address is malformed, or nothing is registered there.
+        TrackingError: the store is away, or not there yet, or has lost the files of the model.
+        CorruptDataError: this program has not registered it, or its weights are others now.
+    """
+    wanted = _ADDRESS.fullmatch(address)
+    if wanted is None:
+        raise UsageError(
+            f"{address!r} is not an address of a registered model; write models:/NAME@ALIAS or "
+            "models:/NAME/VERSION, such as models:/chess-snn@champion"
+        )
+    uri = existing_store()
+    if uri is None:
+        raise TrackingError(
+            f"{address} cannot be looked up: there is no MLflow store at {tracking_uri()}; run a "
+            "campaign first, or set MLFLOW_TRACKING_URI, or CHESS_SNN_HOME, to where it is"
+        )
+    with tracking_errors(uri):
+        client = open_store(uri)
+        version = _find_version(client, uri, address, wanted)
+        name = f"version {version.version} of {version.name} in {uri}"
+        model = _stored_model(client, version, name)
+        run = client.get_run(version.run_id)
+    target = cache_root() / _KEPT_IN / f"{version.run_id}-{version.version}"
+    if not _is_whole(target, model.params[DIGEST_PARAM]):
+        _keep(uri, name, version, model, run, target)
+    return target
+
+
+def list_versions(uri: str, name: str) -> list[str]:
+    """Addresses of the registered model: its aliases, then its newest versions, newest first.
+
+    Args:
+        uri: of the store.
+        name: of the model; if nothing is registered so, there are none.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    with tracking_errors(uri):
+        client = open_store(uri)
+        try:
+            aliases = client.get_registered_model(name).aliases
+        except MlflowException as error:
+            if error.error_code not in _UNKNOWN:
+                raise
+            return []
+        versions = client.search_model_versions(
+            f"name='{name}'", max_results=_MOST_LISTED, order_by=["version_number DESC"]
+        )
+    return [
+        *(f"models:/{name}@{alias}" for alias in sorted(aliases)),
+        *(f"models:/{name}/{version.version}" for version in versions),
+    ]
+
+
+def _find_version(
+    client: MlflowClient, uri: str, address: str, wanted: re.Match[str]
+) -> ModelVersion:
+    try:
+        if wanted["alias"]:
+            return client.get_model_version_by_alias(wanted["name"], wanted["alias"])
+        return client.get_model_version(wanted["name"], wanted["version"])
+    except MlflowException as error:
+        if error.error_code not in _UNKNOWN:
+            raise
+        raise UsageError(
+            f"{address} is not registered in {uri}; see what is: chess-snn models list CAMPAIGN, "
+            "or the page Models of MLflow"
+        ) from error
+
+
+def _stored_model(client: MlflowClient, version: ModelVersion, name: str) -> LoggedModel:
+    """The stored model that ``version`` is, which has the digest of its network."""
+    place = client.get_model_version_download_uri(version.name, version.version)
+    try:
+        model = client.get_logged_model(model_id_at(place))
+    except MlflowException as error:
+        if error.error_code not in _UNKNOWN:
+            raise
+        model = None
+    if model is None or DIGEST_PARAM not in model.params:
+        raise CorruptDataError(f"{name} was not registered by chess-snn; give another version")
+    return model
+
+
+def _keep(
+    uri: str, name: str, version: ModelVersion, model: LoggedModel, run: Run, target: Path
+) -> None:
+    """Commit the weights of ``model`` to ``target``, with the settings of its campaign."""
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            mlflow.artifacts.download_artifacts(
+                artifact_uri=f"{model.artifact_location}/artifacts/{WEIGHTS}", dst_path=scratch,
+                tracking_uri=uri,
+            )
+        except (MlflowException, OSError) as error:
+            raise TrackingError(
+                f"{name} has lost its files, or they cannot be read, at {model.artifact_location}; "
+                "restore them, or give another version or CAMPAIGN@GENERATION"
+            ) from error
+        weights, digest = Path(scratch) / WEIGHTS, model.params[DIGEST_PARAM]
+        if not _has_digest(weights, digest):
+            raise CorruptDataError(
+                f"{name} has other weights than were registered, at {model.artifact_location}; "
+                "restore them, or give another version or CAMPAIGN@GENERATION"
+            )
+        if target.exists():  # damaged
+            with writing(target):
+                shutil.rmtree(target)
+        commit_model(target, weights, config_of_texts(run.data.params), {
+            "generation": int(model.name.removeprefix(STORED_NAME)),
+            "campaign": run.info.run_name,
+            "campaign_id": run.data.tags.get(CAMPAIGN_ID_TAG, ""),
+            "digest": digest,
+            "registered": f"version {version.version} of {version.name}",
+        })
+
+
+def _is_whole(folder: Path, digest: str) -> bool:
+    """Whether the exported model in ``folder`` is there, undamaged, and of this network."""
+    try:
+        verify_folder(folder)
+    except CorruptDataError:
+        return False
+    return _has_digest(folder / WEIGHTS, digest)
+
+
+def _has_digest(weights: Path, digest: str) -> bool:
+    """Whether ``weights`` can be read and are those of the network with this digest."""
+    try:
+        return network_digest(load_network(weights)) == digest
+    except CorruptDataError:
+        return False
