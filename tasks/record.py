@@ -111,8 +111,10 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
     missing = [number for number in range(len(receipts)) if number not in recorded]
     for number in missing:
         so_far = history[: number + 1]
-        metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
         version = describe_version(folder, receipts[number], receipts)
+        metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
+        if version.score is not None:
+            metrics["evaluation/search_budget"] = version.simulations
         tracker.record_iteration(
             number, metrics, None if version.is_removed else version,
             steps=_step_metrics(folder, number + 1),

@@ -19,7 +19,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, ParamSpec, Schema
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
-from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_text
+from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_figures
 from chess_snn.campaign.store.receipts import VERDICT_WORDS
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import Game
@@ -142,16 +142,16 @@ class ModelRegistry:
 
 def _tags(version: NetworkVersion) -> dict[str, str]:
     """Few, so that they fit on one screen: rating, search budget, verdict, origin."""
-    scale = "elo_own_games" if version.ladder_test is None else "elo"
     tags = {
-        scale: rating_text(version),
-        "search_budget": f"{version.simulations} simulations",
-        "promotion": "" if version.promotion is None else VERDICT_WORDS[version.promotion.verdict],
-        "generation": str(version.generation),
+        **rating_figures(version),
+        "search_budget": version.simulations,
+        "promotion": None if version.promotion is None
+                     else VERDICT_WORDS[version.promotion.verdict],
+        "generation": version.generation,
         "campaign": version.campaign,
         "campaign_id": version.campaign_id,
     }
-    return {name: value for name, value in tags.items() if value}
+    return {name: str(value) for name, value in tags.items() if value is not None}
 
 
 def _params(version: NetworkVersion) -> dict[str, str]:

@@ -116,7 +116,7 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
     assert version.tags == {
-        "elo_own_games": "at least 150", "search_budget": "0 simulations",
+        "elo_own_games_low": "150.0", "search_budget": "0",
         "promotion": "accepted", "generation": "2", "campaign": "campaign",
         "campaign_id": folder.campaign_id,
     }
@@ -143,8 +143,26 @@ def test_the_elo_of_a_version_is_the_ladders_where_it_climbs(folder):
     write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=ladder_test))
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
-    assert version.tags["elo"] == "812 (730 to 905)"
-    assert "elo_own_games" not in version.tags
+    numbers = {name: tag for name, tag in version.tags.items() if name.startswith("elo")}
+    assert numbers == {"elo": "812.2", "elo_low": "730.0", "elo_high": "905.4"}
+    assert "812 (730 to 905)" in version.description, "for people"
+
+
+def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
+    for iteration, elo in enumerate((90.0, 812.2)):
+        ladder_test = {"elo": elo, "elo_low": elo - 80, "elo_high": elo + 90, "num_games": 60}
+        write_receipt(folder, replace(read_receipts(folder)[iteration], ladder_test=ladder_test))
+    record(folder)
+    experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id
+    elo = "metrics.`evaluation/ladder_elo`"
+    found = client(folder).search_logged_models(
+        [experiment], order_by=[{"field_name": elo, "ascending": False}]
+    )
+    assert [model.name for model in found] == ["gen-000002", "gen-000001"]
+    strong = client(folder).search_logged_models(
+        [experiment], f"{elo} > 100 AND metrics.`evaluation/search_budget` = 0"
+    )
+    assert [model.name for model in strong] == ["gen-000002"]
 
 
 def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(folder):

@@ -321,7 +321,7 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     assert (candidate.tags["generation"], champion.tags["generation"]) == ("1", "0")
     assert champion.tags == {
         "generation": "0", "campaign_id": "4f0c", "campaign": "first light",
-        "elo": "210 (150 to 301)", "search_budget": "16 simulations",
+        "elo": "210.4", "elo_low": "150.0", "elo_high": "301.0", "search_budget": "16",
     }
     assert champion.description.startswith("# first light, generation 0")
     model = client(uri).get_logged_model(model_id_of(candidate))

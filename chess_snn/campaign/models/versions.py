@@ -291,6 +291,22 @@ def rating_text(version: NetworkVersion) -> str:
     return elo_text(version.ladder_test or version.rating)
 
 
+def rating_figures(version: NetworkVersion) -> dict[str, float]:
+    """The numbers of :func:`rating_text`, to a tenth of a point, by the name of their scale.
+
+    ``elo``, ``elo_low`` and ``elo_high`` on the ladder, else the same of ``elo_own_games``. Without
+    both bounds of its interval there is only the bound that there is.
+    """
+    rating = version.ladder_test or version.rating
+    if rating is None:
+        return {}
+    scale = "elo_own_games" if version.ladder_test is None else "elo"
+    figures = {f"{scale}{end}": rating[f"elo{end}"] for end in ("", "_low", "_high")}
+    if None in figures.values():
+        del figures[scale]
+    return {name: round(value, 1) for name, value in figures.items() if value is not None}
+
+
 def elo_text(rating: Json | None) -> str:
     """``812 (730 to 905)``, or the one bound there is; empty without a rating."""
     if rating is None:
