@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import device_trace, net, store, ticks
+from benchmarks import device_trace, env, layers, net, self_play, store, ticks
 from benchmarks.random_data import play_random_games, random_positions, with_search_targets
 from benchmarks.report import Report
 from chess_snn.games import get_game
@@ -23,6 +23,38 @@ def test_a_position_takes_at_most_forty_bytes():
     assert bars["bytes/position"].passes
     assert {m.at_least for m in report.measurements} == {None, 500_000, 1_000_000}
     assert all(m.value > 0 for m in report.measurements)
+
+
+RATIOS = {
+    env: {
+        f"ratio, {what}": (f"kernels, {what}", f"python-chess, {what}")
+        for what in ("rules", "rules and planes")
+    },
+    layers: {
+        f"3x32, batch {batch}, ratio":
+        (f"3x32, batch {batch}, compiled", f"3x32, batch {batch}, separate")
+        for batch in (1, 4)
+    },
+    self_play: {
+        f"{name}: ratio": (f"{name}: self-play", f"{name}: one game, batch of one")
+        for name in ("tiny, lif", "small, lif", "tiny, ilif", "small, ilif")
+    },
+}
+"""What each ratio of a report divides, and by what."""
+
+
+@pytest.mark.parametrize(
+    "module", [env, layers, pytest.param(self_play, marks=pytest.mark.slow)],
+    ids=lambda module: module.__name__,
+)
+def test_a_ratio_is_that_of_two_figures_beside_it(module):
+    report = Report("ratios")
+    module.run(report, quick=True)
+    figures = {}
+    for each in report.measurements:  # a name comes again in another unit
+        figures.setdefault(each.name, each.value)
+    for ratio, (above, below) in RATIOS[module].items():
+        assert figures[ratio] == pytest.approx(figures[above] / figures[below])
 
 
 def test_random_games_are_legal_games():

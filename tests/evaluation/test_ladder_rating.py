@@ -81,10 +81,12 @@ def test_beyond_the_ladder_it_stays_at_its_end(elo, end):
     assert len(bracket) == 3
 
 
-def test_up_above_seven_tenths_and_down_below_three():
-    for score, rung in ((0.75, 4), (0.25, 2), (0.7, 3), (0.3, 3)):
-        found = next_rung({3: RungScore(score * 20, 20)}, 3, RUNGS)
-        assert found == rung if rung != 3 else found in {2, 4}, "in between: its neighbours"
+@pytest.mark.parametrize(("score", "rung"), [(0.75, 3), (0.7, 2), (0.3, 2), (0.25, 1)])
+def test_the_score_against_a_rung_decides_where_it_goes(score, rung):
+    """Though by all games its own rung is another one, about which it would play otherwise."""
+    others = {0: 0.6, 1: 0.5} if score > 0.5 else {3: 0.5, 4: 0.4}
+    scores = {other: RungScore(points * 400, 400) for other, points in others.items()}
+    assert next_rung(scores | {2: RungScore(score * 20, 20)}, 2, RUNGS) == rung
 
 
 def test_the_least_played_of_three_goes_next():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from simulated_pairs import pair_chances
 from simulated_promotion import CONFIG, LEARNING, champions, facts_of, simulate
 
+from chess_snn.campaign.configuration.settings import PromotionSettings
 from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
@@ -104,6 +105,14 @@ def test_a_handful_of_equal_pairs_decides_nothing(counts):
 
 
 # Error rates
+
+
+def test_each_error_rate_bounds_its_own_end():
+    """By Ville's inequality a true `elo0` reaches a ratio of 1 / alpha with probability alpha."""
+    settings = PromotionSettings(elo0=-10, elo1=30, alpha=0.01, beta=0.2)
+    result = sprt(np.array([2, 2, 2, 2, 2]), settings.test())
+    assert result.upper == pytest.approx(math.log(100))
+    assert result.lower == pytest.approx(-math.log(5))
 
 
 def accepted_share(true_chances, settings, *, num_tests, pairs_each, stream):

@@ -123,6 +123,25 @@ def test_steps_below_a_root_count_as_python_chess_does(games):
     assert num_repeated > 200
 
 
+def test_a_position_recurs_after_almost_fifty_moves():
+    """A king walks round three squares and the other round sixteen: 48 moves of each are new."""
+    triangle = ("a1", "b1", "a2")
+    ring = ("c4", "d4", "e4", "f4", "g4", "g5", "g6", "g7", "g8", "f8", "e8", "d8", "c8", "c7",
+            "c6", "c5")
+    batch = GAME.allocate(1)
+    board = chess.Board("8/8/8/p7/P1k5/8/8/K7 w - - 0 1")
+    GAME.reset(batch, np.array([0]), from_board(board)[None])
+    root, path = batch.take(np.array([0])), []
+    for ply in range(96):
+        squares, move = (ring if ply % 2 else triangle), ply // 2
+        uci = squares[move % len(squares)] + squares[(move + 1) % len(squares)]
+        action = np.array([GAME.parse_action(batch.state[0], uci)], dtype=np.int16)
+        below = step_below_root(GAME, root, path, action)
+        GAME.step(batch, action)
+        path.append(batch.state.copy())
+        assert repetitions(batch) == repetitions(below) == (ply == 95), ply
+
+
 def test_positions_before_the_reset_do_not_count():
     """The clock of a start position may reach back further than its game does."""
     batch = GAME.allocate(1)
