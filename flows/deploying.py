@@ -21,6 +21,7 @@ from prefect.settings import (
 from prefect.workers.process import ProcessWorker
 
 from chess_snn.errors import UsageError
+from flows.prefect_access import AUTH_VARIABLE
 from flows.prefect_errors import check_server
 
 POOL: Final = "chess"
@@ -35,9 +36,9 @@ DEPLOY_TIMEOUT_S: Final = 180.0
 def deploy(environment: Mapping[str, str]) -> list[str]:
     """Create the work pool if it is missing, and register or update every deployment.
 
-    ``environment`` is added to this process's; it names the server (``PREFECT_API_URL``) and, where
-    that asks, a password (``PREFECT_API_AUTH_STRING``). Returns the names of all deployments of the
-    pool: ``campaign/local``.
+    ``environment`` is added to this process's; it names the server (``PREFECT_API_URL``) and, if
+    that demands them, has credentials (``PREFECT_API_AUTH_STRING``). Returns the names of all
+    deployments of the pool: ``campaign/local``.
 
     Raises:
         UsageError: the server cannot be used, or it took too long.
@@ -50,7 +51,7 @@ def deploy(environment: Mapping[str, str]) -> list[str]:
     )
     with temporary_settings({
         PREFECT_API_URL: api_url,
-        PREFECT_API_AUTH_STRING: environment.get("PREFECT_API_AUTH_STRING"),
+        PREFECT_API_AUTH_STRING: environment.get(AUTH_VARIABLE),
         PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
     }):
         check_server(api_url)

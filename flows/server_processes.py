@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 HOST: Final = LOOPBACK
-"""Embedded servers listen on loopback only, because they have no password."""
+"""Embedded servers listen on loopback only: what is sent to them is not encrypted."""
 
 POLL_INTERVAL_S: Final = 0.1
 HEALTH_TIMEOUT_S: Final = 2.0

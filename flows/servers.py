@@ -23,6 +23,7 @@ from prefect.events.worker import EventsWorker
 from prefect.logging import get_logger
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import (
+    PREFECT_API_AUTH_STRING,
     PREFECT_API_URL,
     PREFECT_HOME,
     PREFECT_SERVER_ALLOW_EPHEMERAL_MODE,
@@ -31,10 +32,13 @@ from prefect.settings import (
 
 from chess_snn import processes
 from chess_snn.caches import cache_root
+from chess_snn.credentials import Credentials
 from chess_snn.data.files import make_folder, temporary_sibling, write_bytes
 from chess_snn.errors import UsageError, without_credentials
 from chess_snn.ports import free_port
 from chess_snn.types import LogFn
+from chess_snn.web.guard import own_names
+from flows.prefect_access import AUTH_VARIABLE, kept_credentials, sign_in_link
 from flows.prefect_errors import answering, check_server
 from flows.server_processes import HOST, ServerSpec, running_server
 from tasks.tracking import artifact_directory, is_server, tracking_uri
@@ -69,24 +73,23 @@ FLUSH_POLL_S: Final = 0.1
 
 
 def prefect_spec(
-    directory: Path, port: int, *, host: str = HOST, environment: Mapping[str, str] = EMBEDDED
+    directory: Path, port: int, credentials: Credentials, *, host: str = HOST,
+    environment: Mapping[str, str] = EMBEDDED,
 ) -> ServerSpec:
     """How to run a Prefect server, with its database, home and log in ``directory``."""
-    # Prefect itself allows the pages of every site to use a server through the browser.
-    own_names = [host, "localhost"] if host == HOST else [host]
     url = f"http://{host}:{port}/api"
     return ServerSpec(
         name="Prefect server",
         command=[
-            sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
+            sys.executable, "-m", "uvicorn", "--factory", "flows.prefect_app:create_app",
             "--host", host, "--port", str(port), "--log-level", "warning",
         ],
         environment={
             HOME_VARIABLE: str(home_in(directory)),
             DATABASE_VARIABLE: f"{_SQLITE}{directory / PREFECT_DATABASE}",
-            "PREFECT_UI_API_URL": url,
-            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS":
-                ",".join(f"http://{name}:{port}" for name in own_names),
+            "PREFECT_SERVER_API_AUTH_STRING": credentials.text,
+            "PREFECT_SERVER_API_HOST": host,
+            "PREFECT_UI_API_URL": "/api",  # of the name and port that the browser knows
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1",
             **environment,
@@ -103,11 +106,15 @@ def mlflow_spec(
 ) -> ServerSpec:
     """How to run an MLflow server on ``store``, with its log in ``directory``."""
     url = f"http://{host}:{port}"
+    names = sorted(own_names(host) - {"::1"})
     return ServerSpec(
         name="MLflow server",
         command=[
             sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port),
             "--workers", "1", "--artifacts-destination", artifact_directory(store).as_uri(),
+            # By default also names that begin as a private address does, such as 10.evil.example.
+            "--allowed-hosts", ",".join([*names, *(f"{name}:*" for name in names)]),
+            "--cors-allowed-origins", ",".join(f"http://{name}:{port}" for name in names),
             *options,
         ],
         environment={
@@ -134,6 +141,13 @@ def is_embedded(directory: Path) -> bool:
     return bool(PREFECT_HOME.value() == home_in(directory))
 
 
+def page_link(api_url: str, directory: Path) -> str:
+    """The address of the server's page; of the one on ``directory``, a link that signs in."""
+    if is_embedded(directory):
+        return sign_in_link(api_url, kept_credentials(directory))
+    return api_url.removesuffix("/api")
+
+
 @contextmanager
 def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[str]:
     """Have a Prefect server for the length of the block, and yield its API URL.
@@ -154,10 +168,11 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
         return
     directory = directory.resolve()
     create_database(directory / PREFECT_DATABASE)
-    spec = prefect_spec(directory, free_port())
+    credentials = kept_credentials(directory)
+    spec = prefect_spec(directory, free_port(), credentials)
     with (
         running_server(spec, tell=tell, start_timeout_s=PREFECT_START_TIMEOUT_S) as api_url,
-        _prefect_client_settings(api_url, directory),
+        _prefect_client_settings(api_url, credentials, directory),
     ):
         try:
             with answering(api_url):
@@ -189,15 +204,20 @@ def mlflow_server(
 
 
 @contextmanager
-def _prefect_client_settings(api_url: str, directory: Path) -> Iterator[None]:
+def _prefect_client_settings(
+    api_url: str, credentials: Credentials, directory: Path
+) -> Iterator[None]:
     """Point this process, and those it starts, at the embedded server."""
     home = home_in(directory)
-    variables = {API_URL_VARIABLE: api_url, HOME_VARIABLE: str(home)}
+    variables = {
+        API_URL_VARIABLE: api_url, AUTH_VARIABLE: credentials.text, HOME_VARIABLE: str(home),
+    }
     before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:
         with temporary_settings({
             PREFECT_API_URL: api_url,
+            PREFECT_API_AUTH_STRING: credentials.text,
             PREFECT_HOME: home,
             # A client that cannot reach the server must fail, not start a server of its own.
             PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,

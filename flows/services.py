@@ -30,8 +30,9 @@ from chess_snn.config import check_range
 from chess_snn.credentials import Credentials, check_host
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError
-from chess_snn.ports import check_port, is_loopback
+from chess_snn.ports import check_port
 from chess_snn.types import LogFn
+from flows.prefect_access import kept_credentials
 from flows.server_processes import HOST, claim_record, has_ended, is_claimed, read_record
 
 RECORD_FILE: Final = "services.json"
@@ -54,13 +55,14 @@ class ServiceSettings:
     """How the services are run."""
 
     host: str = HOST
-    """Address of this machine that the servers listen on; off loopback they demand credentials."""
+    """Address of this machine that the servers listen on."""
     prefect_port: int = 4200
     mlflow_port: int = 5000
     runs: int = 1
     """Runs of deployments at once; a campaign alone takes every core or GPU."""
     credentials: Credentials | None = None
-    """Required from every client of a server."""
+    """Required from every client of a server; without them, on loopback alone, Prefect's server
+    demands those of :func:`flows.prefect_access.kept_credentials` and MLflow's none."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, or would open a server to everyone."""
@@ -77,11 +79,6 @@ class ServiceSettings:
         )
 
     @property
-    def is_loopback(self) -> bool:
-        """Whether the servers can be reached from this machine alone."""
-        return is_loopback(self.host)
-
-    @property
     def prefect_url(self) -> str:
         """Of Prefect's API."""
         return f"http://{self.host}:{self.prefect_port}/api"
@@ -90,6 +87,10 @@ class ServiceSettings:
     def mlflow_url(self) -> str:
         """Of the MLflow server, as a tracking URI too."""
         return f"http://{self.host}:{self.mlflow_port}"
+
+    def prefect_credentials(self, directory: Path) -> Credentials:
+        """Required from every client of the Prefect server on ``directory``."""
+        return self.credentials or kept_credentials(directory)
 
     def check_ports(self) -> None:
         """Return if both servers could listen now.
@@ -118,6 +119,8 @@ class ServicesRecord:
     prefect_url: str
     """Of the API."""
     mlflow_url: str
+    made_credentials: bool = False
+    """Whether the Prefect server demands those of :func:`flows.prefect_access.kept_credentials`."""
     summary: str = ""
     """Where everything is and what to do next; empty until all services have started."""
 

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shlex
 import socket
 import sys
 import time
@@ -22,6 +23,7 @@ from chess_snn.processes import KILL_TIMEOUT_S, describe_exit
 from chess_snn.types import LogFn
 from flows import servers
 from flows.deploying import POOL, deploy
+from flows.prefect_access import AUTH_VARIABLE, CREDENTIALS_FILE
 from flows.server_processes import Server, ServerSpec, write_record
 from flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owned_folder
 from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
@@ -70,16 +72,17 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
     with owned_folder(directory) as record, ExitStack() as stack:
         stack.callback(_stop_all, running)
         running_services = ServicesRecord(
-            socket.gethostname(), os.getpid(), settings.prefect_url, settings.mlflow_url
+            socket.gethostname(), os.getpid(), settings.prefect_url, settings.mlflow_url,
+            made_credentials=settings.credentials is None,
         )
         write_record(record, running_services)
         prefect = start(prefect_spec(directory, settings))
         mlflow = start(mlflow_spec(directory, settings))
         wait(prefect)
-        tell(f"deployments: {', '.join(deploy(client_environment(settings)))}")
+        tell(f"deployments: {', '.join(deploy(client_environment(directory, settings)))}")
         start(worker_spec(directory, settings))
         wait(mlflow)
-        summary = _summary(settings, _mlflow_pages(settings, tell))
+        summary = _summary(directory, settings, _mlflow_pages(settings, tell))
         tell(summary)  # first, so that a command that waits for the record has shown all lines
         write_record(record, replace(running_services, summary=summary))
         _watch(running, tell)
@@ -109,16 +112,19 @@ def _stop_all(running: list[Server]) -> None:
             stack.callback(server.stop)
 
 
-def _summary(settings: ServiceSettings, pages: Mapping[str, str]) -> str:
-    """Where everything is, and what to do next."""
+def _summary(directory: Path, settings: ServiceSettings, pages: Mapping[str, str]) -> str:
+    """Where everything is, and what to do next; holds no password."""
     exports = (
         f"export PREFECT_API_URL={settings.prefect_url} MLFLOW_TRACKING_URI={settings.mlflow_url}"
     )
-    if settings.credentials is not None:
+    if settings.credentials is None:
+        file = shlex.quote(str(directory / CREDENTIALS_FILE))
+        exports += f"\n  export {AUTH_VARIABLE}=$(cat {file})"
+    else:
         if os.environ.get(CREDENTIALS_FILE_VARIABLE):
             exports = f"CHESS_SNN_CREDENTIALS=$(cat $CHESS_SNN_CREDENTIALS_FILE)\n  {exports}"
         exports += (
-            " PREFECT_API_AUTH_STRING=$CHESS_SNN_CREDENTIALS"
+            f" {AUTH_VARIABLE}=$CHESS_SNN_CREDENTIALS"
             " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"
             " MLFLOW_TRACKING_PASSWORD=${CHESS_SNN_CREDENTIALS#*:}"
         )
@@ -142,10 +148,9 @@ def prefect_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE":
             "prefect.server.concurrency.lease_storage.filesystem",
     }
-    if settings.credentials is not None:
-        environment["PREFECT_SERVER_API_AUTH_STRING"] = settings.credentials.text
     return servers.prefect_spec(
-        directory, settings.prefect_port, host=settings.host, environment=environment
+        directory, settings.prefect_port, settings.prefect_credentials(directory),
+        host=settings.host, environment=environment,
     )
 
 
@@ -158,9 +163,6 @@ def mlflow_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
     host, port = settings.host, settings.mlflow_port
     options: list[str] = []
     environment: dict[str, str] = {}
-    if not settings.is_loopback:
-        options += ["--allowed-hosts", f"{host},{host}:{port}"]
-        options += ["--cors-allowed-origins", settings.mlflow_url]
     if settings.credentials is not None:
         options += ["--app-name", "basic-auth"]
         environment = _mlflow_users(directory, settings.credentials)
@@ -229,7 +231,7 @@ def worker_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
             sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process",
             "--name", f"worker of {socket.gethostname()}", "--limit", str(settings.runs),
         ],
-        environment=client_environment(settings) | {
+        environment=client_environment(directory, settings) | {
             servers.HOME_VARIABLE: str(servers.home_in(directory)),
             "PREFECT_WORKER_QUERY_SECONDS": str(_QUERY_S),
             # The worker has no terminal, for which our command line silences Prefect: a log file.
@@ -241,10 +243,11 @@ def worker_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
     )
 
 
-def client_environment(settings: ServiceSettings) -> dict[str, str]:
+def client_environment(directory: Path, settings: ServiceSettings) -> dict[str, str]:
     """Variables by which a process finds both servers and is let in."""
     environment = {
         servers.API_URL_VARIABLE: settings.prefect_url,
+        AUTH_VARIABLE: settings.prefect_credentials(directory).text,
         "MLFLOW_TRACKING_URI": settings.mlflow_url,
         # Without a server a client must fail, not start one of its own that is never stopped.
         "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
@@ -255,7 +258,6 @@ def client_environment(settings: ServiceSettings) -> dict[str, str]:
     if settings.credentials is None:
         return environment
     return environment | {
-        "PREFECT_API_AUTH_STRING": settings.credentials.text,
         "MLFLOW_TRACKING_USERNAME": settings.credentials.user,
         "MLFLOW_TRACKING_PASSWORD": settings.credentials.password,
     }

@@ -51,6 +51,7 @@ def up_command(
     if running is not None:
         summary = running.summary or f"it is starting them; see {directory}/up.log"
         print_message(f"already up, by process {running.pid}\n{summary}")
+        _print_sign_in(directory)
         return
     settings.check_ports()
     if not foreground:
@@ -60,9 +61,19 @@ def up_command(
             "--runs", str(runs),
         ]
         services.start_in_background(options, directory, print_message)
+        _print_sign_in(directory)
         return
     with stoppable("ended: worker, servers and all runs"), interruptible():
         load_flows("supervisor").run_services(directory, settings, print_message)
+
+
+def _print_sign_in(directory: Path) -> None:
+    """Print the link that signs a browser in; only here, for logs must not have it."""
+    running = load_flows("services").find_running(directory)
+    if running is not None and running.made_credentials:
+        access = load_flows("prefect_access")
+        link = access.sign_in_link(running.prefect_url, access.kept_credentials(directory))
+        print_message(f"Prefect's page, for your browser alone: {link}")
 
 
 def down_command() -> None:
@@ -82,7 +93,7 @@ def deploy_command() -> None:
     With the server that `chess-snn up` started (which has them), or the one of PREFECT_API_URL.
     Run it again after an update.
     """
-    environment = dict(os.environ)
+    environment, credentials = dict(os.environ), read_credentials()
     if "PREFECT_API_URL" not in environment:
         running = load_flows("services").find_running(services_directory())
         if running is None:
@@ -90,7 +101,8 @@ def deploy_command() -> None:
                 "there is no Prefect server: start one with `chess-snn up`, or set PREFECT_API_URL"
             )
         environment["PREFECT_API_URL"] = running.prefect_url
-    credentials = read_credentials()
+        if running.made_credentials:
+            credentials = load_flows("prefect_access").kept_credentials(services_directory())
     if credentials is not None:
         environment["PREFECT_API_AUTH_STRING"] = credentials.text
     print_message("registering deployments")
@@ -112,7 +124,9 @@ def ui_command(
         servers.prefect_server(folder.services, tell=print_message) as prefect_url,
         servers.mlflow_server(folder.services, tell=print_message) as mlflow_url,
     ):
-        pages = {"Prefect": prefect_url.removesuffix("/api"), "MLflow ": mlflow_url}
+        pages = {
+            "Prefect": servers.page_link(prefect_url, folder.services), "MLflow ": mlflow_url,
+        }
         pages |= ask_mlflow(
             "campaign_pages", folder, mlflow_url, problem="MLflow does not have this campaign"
         ) or {}

@@ -1,13 +1,14 @@
-"""Who may use the page: checks of Host, Origin and credentials, and the headers of every answer.
+"""Who may use a server of this machine: checks of Host, Origin and credentials, and headers.
 
-A page of another site may let a browser on this machine send requests to loopback. It can read
-nothing and open no WebSocket: the Host must be this server's (DNS rebinding), and whatever has an
-Origin must come from a page of this server. A WebSocket must have one.
+A page of another site may let a browser on this machine send requests to loopback. They have no
+effect: the Host must be this server's (DNS rebinding), and a request that has an Origin, as those
+that write and those that open a WebSocket have in every browser, must come from a page of this
+server.
 """
 
 import base64
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -15,6 +16,8 @@ from urllib.parse import SplitResult, urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chess_snn.ports import is_loopback
 
 _COOKIE: Final = "chess-snn"
 _POLICY_VIOLATION: Final = 1008
@@ -28,20 +31,30 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-"""Of every answer; no inline script or style runs."""
+"""Of every answer of the page; no inline script or style runs."""
+_LOOPBACK_NAMES: Final = frozenset(("127.0.0.1", "localhost", "::1"))
+
+
+def own_names(host: str) -> frozenset[str]:
+    """Names by which browsers may ask for a server that listens on ``host``."""
+    return _LOOPBACK_NAMES | {host} if is_loopback(host) else frozenset((host,))
 
 
 class Guard:
     """ASGI middleware that answers requests that may not come in."""
 
-    def __init__(self, app: ASGIApp, hosts: Sequence[str], credentials: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], *, credentials: str | None = None,
+        headers: Mapping[str, str] = HEADERS,
+    ) -> None:
         """``hosts`` are the names of this server, without ports; ``credentials`` ``user:password``.
 
         A browser that has given the credentials once gets a cookie, for not every browser repeats
-        them when it opens a WebSocket.
+        them when it opens a WebSocket. Without credentials ``app`` may demand its own. ``headers``
+        are those of every answer.
         """
         self._app, self._hosts = app, frozenset(host.lower() for host in hosts)
-        self._credentials = credentials
+        self._credentials, self._headers = credentials, headers
         self._ticket = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,7 +63,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        refusal = self._refusal(headers, is_socket=scope["type"] == "websocket")
+        refusal = self._refusal(headers)
         if refusal is not None and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": refusal[1]})
             return
@@ -58,7 +71,7 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered = MutableHeaders(scope=message)
-                answered.update(HEADERS)
+                answered.update(self._headers)
                 if refusal is None and self._credentials is not None:
                     answered.append(
                         "Set-Cookie",
@@ -74,16 +87,14 @@ class Guard:
         response = PlainTextResponse(f"{text}\n", status, more if status == 401 else None)
         await response(scope, receive, send_with_headers)
 
-    def _refusal(self, headers: Headers, *, is_socket: bool) -> tuple[int, str] | None:
+    def _refusal(self, headers: Headers) -> tuple[int, str] | None:
         """Status and reason; None for what may come in."""
         host = headers.get("host", "")
         address = _split(f"//{host}")
         if address is None or address.hostname not in self._hosts:
             return 400, "this server has another name; use the address that it printed"
         origin = headers.get("origin")
-        if (origin is None and is_socket) or (
-            origin is not None and not _is_of(origin, host)
-        ):
+        if origin is not None and not _is_of(origin, host):
             return 403, "only pages of this server may use it"
         if self._credentials is not None and not self._knows(headers):
             return 401, "user and password, please"

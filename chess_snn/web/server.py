@@ -30,9 +30,8 @@ from starlette.websockets import WebSocket
 from chess_snn.config import check_range
 from chess_snn.credentials import check_host
 from chess_snn.errors import ChessSnnError
-from chess_snn.ports import is_loopback
 from chess_snn.web.campaign_page import CampaignPage
-from chess_snn.web.guard import Guard
+from chess_snn.web.guard import Guard, own_names
 from chess_snn.web.networks import Networks
 from chess_snn.web.protocol import MAX_MESSAGE_BYTES
 from chess_snn.web.searching import Place, Searcher
@@ -41,7 +40,6 @@ from chess_snn.web.session import Session
 STATIC: Final = Path(__file__).parent / "static"
 MAX_CONNECTIONS: Final = 24
 """Each may search at the same time as the others."""
-_LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 _TRY_LATER: Final = 1013  # close code of RFC 6455
 _STOP_S: Final = 5
 
@@ -62,11 +60,6 @@ class WebSettings:
         check_host(
             self.host, (self.port,), "the page needs", has_password=self.credentials is not None
         )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Hosts that a browser may ask for."""
-        return _LOOPBACK_NAMES if is_loopback(self.host) else (self.host,)
 
     @property
     def url(self) -> str:
@@ -123,7 +116,9 @@ def make_app(
             WebSocketRoute("/ws", converse),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],
-        middleware=[Middleware(Guard, settings.names, settings.credentials)],
+        middleware=[
+            Middleware(Guard, own_names(settings.host), credentials=settings.credentials)
+        ],
         lifespan=lifespan,
     )
 

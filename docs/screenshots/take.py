@@ -1,6 +1,6 @@
 """Pictures of a campaign in Prefect and MLflow, taken in a headless Chromium.
 
-    chess-snn up
+    chess-snn up          # and export what it prints
     prefect deployment run campaign/local --watch --param preset=smoke
     python docs/screenshots/take.py
 
@@ -19,8 +19,10 @@ from mlflow.tracking import MlflowClient
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.sorting import FlowRunSort
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
+from chess_snn.credentials import Credentials
+from flows.prefect_access import sign_in_link
 from tasks.tracking import PAGES_OF_TRAINING
 
 WIDTH, HEIGHT = 1440, 900
@@ -103,13 +105,14 @@ def mlflow_shots(url: str) -> list[Shot]:
     ]
 
 
-def take(shots: list[Shot], out: Path, chromium: str, playwright: Any) -> None:
+def take(shots: list[Shot], out: Path, chromium: str, sign_in: str, playwright: Any) -> None:
     """Open each page and write its picture."""
     with playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(color_scheme="light")
         page.add_init_script(BEFORE_EACH_PAGE)
         page.set_default_timeout(TIMEOUT_MS)
+        page.goto(sign_in)
         for shot in shots:
             page.set_viewport_size({"width": WIDTH, "height": shot.height})
             page.goto(shot.url)
@@ -142,7 +145,9 @@ def main() -> None:
         sys.exit("Chromium is missing: apt install chromium, or give its path with --chromium")
     arguments.out.mkdir(parents=True, exist_ok=True)
     shots = [*prefect_shots(arguments.prefect), *mlflow_shots(arguments.mlflow)]
-    take(shots, arguments.out, arguments.chromium, sync_playwright)
+    credentials = Credentials.parse(PREFECT_API_AUTH_STRING.value())
+    sign_in = sign_in_link(arguments.prefect, credentials)
+    take(shots, arguments.out, arguments.chromium, sign_in, sync_playwright)
 
 
 if __name__ == "__main__":

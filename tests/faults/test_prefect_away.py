@@ -23,6 +23,7 @@ from campaign_driver import (  # noqa: E402
 from small_campaigns import assert_same_campaign, committed_shards  # noqa: E402
 
 from chess_snn.ports import free_port  # noqa: E402
+from flows.prefect_access import AUTH_VARIABLE, kept_credentials  # noqa: E402
 from flows.server_processes import Server  # noqa: E402
 from flows.servers import API_URL_VARIABLE, prefect_spec  # noqa: E402
 
@@ -36,7 +37,8 @@ def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
 ) -> None:
     """In the middle of an iteration, and where the next one begins."""
     path, log = tmp_path / "c", tmp_path / "log"
-    spec = prefect_spec(tmp_path / "prefect", free_port())
+    credentials = kept_credentials(tmp_path / "prefect")
+    spec = prefect_spec(tmp_path / "prefect", free_port(), credentials)
 
     def start_server() -> Server:
         server = Server(spec)
@@ -45,7 +47,7 @@ def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
 
     server = start_server()
     try:
-        environment = {API_URL_VARIABLE: spec.url}
+        environment = {API_URL_VARIABLE: spec.url, AUTH_VARIABLE: credentials.text}
         process = launch(
             "start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment
         )

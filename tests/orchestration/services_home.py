@@ -16,9 +16,10 @@ from pathlib import Path
 
 import psutil
 from prefect.client.orchestration import get_client
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
 from chess_snn.ports import free_port
+from flows.prefect_access import CREDENTIALS_FILE
 from flows.server_processes import HOST
 
 ROOT = Path(__file__).parents[2]
@@ -63,14 +64,28 @@ class Home:
     def port_options(self) -> tuple[object, ...]:
         return ("--prefect-port", self.ports[0], "--mlflow-port", self.ports[1])
 
+    @property
+    def credentials(self) -> str:
+        """``user:password`` of the Prefect server."""
+        given = self.environment.get("CHESS_SNN_CREDENTIALS")
+        return given or (self.path / "services" / CREDENTIALS_FILE).read_text().strip()
+
+    def export(self) -> None:
+        """Set the variables that ``up`` prints for clients of Prefect."""
+        self.environment |= {
+            "PREFECT_API_URL": self.api_url, "PREFECT_API_AUTH_STRING": self.credentials,
+        }
+
     def deployment(self, name: str, **parameters: object) -> str:
         """Watch a run to its end; what it printed."""
-        self.environment["PREFECT_API_URL"] = self.api_url
+        self.export()
         given = [f"--param={key}={json.dumps(value)}" for key, value in parameters.items()]
         return self.run("deployment", "run", name, "--watch", *given, module="prefect").stdout
 
     def client(self):
-        with temporary_settings({PREFECT_API_URL: self.api_url}):
+        with temporary_settings({
+            PREFECT_API_URL: self.api_url, PREFECT_API_AUTH_STRING: self.credentials,
+        }):
             return get_client(sync_client=True)
 
     def supervisor(self) -> psutil.Process:

@@ -38,7 +38,7 @@ def kind_of(process) -> str | None:
     words = " ".join(process.cmdline())
     if "campaign start" in words:
         return "campaign"
-    if "prefect.server.api" in words:
+    if "flows.prefect_app" in words:
         return "server"
     return "worker" if "spawn_main" in words else None
 

@@ -10,7 +10,6 @@ import time
 import urllib.request
 from collections import Counter
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from flows import (
     servers,
 )
 from flows.context import campaign_tag, close_stale_flow_runs
+from flows.prefect_access import AUTH_VARIABLE, kept_credentials
 from flows.prefect_errors import ServerGoneError
 from flows.server_processes import Server
 from flows.servers import (
@@ -101,7 +101,8 @@ def resumed():
 
 @pytest.fixture(autouse=True)
 def no_given_server(monkeypatch):
-    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    for name in ("PREFECT_API_URL", AUTH_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
         with tags(campaign_tag("whole")):
             assert campaign() == [sum(range(NUM_SHARDS))] * 2
     assert not server.is_running()
-    assert "PREFECT_API_URL" not in os.environ
+    assert not {"PREFECT_API_URL", "PREFECT_API_AUTH_STRING"} & set(os.environ)
 
     # A new server on the same database shows only what was written before the first one stopped.
     with prefect_server(directory):
@@ -191,10 +192,9 @@ def test_a_given_prefect_server_that_is_away_is_one_line(tmp_path, monkeypatch, 
 
 
 @contextmanager
-def given_server(directory, monkeypatch, **environment):
-    """A Prefect server, that of the environment; its process."""
-    spec = prefect_spec(directory, free_port())
-    spec = replace(spec, environment=dict(spec.environment) | environment)
+def given_server(directory, monkeypatch):
+    """A Prefect server, that of the environment, in which its credentials are missing."""
+    spec = prefect_spec(directory, free_port(), kept_credentials(directory))
     server = Server(spec)
     try:
         server.wait_until_healthy(120.0)
@@ -205,16 +205,20 @@ def given_server(directory, monkeypatch, **environment):
 
 
 @pytest.mark.slow
-def test_a_given_prefect_server_that_wants_a_password_says_so(directory, tmp_path, monkeypatch):
-    password = "me:a-long-password"
-    with given_server(
-        directory, monkeypatch, PREFECT_SERVER_API_AUTH_STRING=password
-    ) as (url, _):
+def test_a_given_prefect_server_wants_its_credentials(directory, tmp_path, monkeypatch):
+    with given_server(directory, monkeypatch) as (url, _):
         wanted = f"{url} .*401.* PREFECT_API_AUTH_STRING"
-        with pytest.raises(UsageError, match=wanted), prefect_server(tmp_path):
-            pytest.fail("it was let in")
-        with temporary_settings({PREFECT_API_AUTH_STRING: password}), prefect_server(tmp_path):
+        for given in (None, "", "chess-snn:wrong", "chess-snn:"):
+            with (
+                temporary_settings({PREFECT_API_AUTH_STRING: given}),
+                pytest.raises(UsageError, match=wanted) as refused, prefect_server(tmp_path),
+            ):
+                pytest.fail("it was let in")
+            assert "\n" not in str(refused.value)
+        right = {PREFECT_API_AUTH_STRING: kept_credentials(directory).text}
+        with temporary_settings(right), prefect_server(tmp_path):
             pass
+        assert not list(tmp_path.iterdir())
         monkeypatch.setenv("PREFECT_API_URL", url.removesuffix("/api"))
         with pytest.raises(UsageError, match="/api"), prefect_server(tmp_path):
             pytest.fail("a page is no API")
@@ -226,7 +230,9 @@ def test_deployments_that_take_too_long_are_refused(directory, monkeypatch):
     with prefect_server(directory) as url:
         told = url
         with pytest.raises(UsageError, match=told):
-            deploying.deploy({"PREFECT_API_URL": url})
+            deploying.deploy({
+                "PREFECT_API_URL": url, AUTH_VARIABLE: kept_credentials(directory).text,
+            })
 
 
 @pytest.mark.slow
@@ -239,7 +245,9 @@ def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_
 
     with (
         given_server(directory, monkeypatch) as (url, child),
-        temporary_settings({PREFECT_API_URL: url}),
+        temporary_settings({
+            PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: kept_credentials(directory).text,
+        }),
         pytest.raises(ServerGoneError, match=url),
     ):
         run_without(child)

@@ -73,7 +73,7 @@ def test_settings_that_cannot_work_are_refused(changes, named):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost"])
 def test_loopback_needs_no_password(host):
-    assert ServiceSettings(host=host).is_loopback
+    assert ServiceSettings(host=host).credentials is None
 
 
 @pytest.mark.parametrize("text", ["nobody", ":long-enough-password", "me:short"])
@@ -102,7 +102,7 @@ def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
     assert SECRET not in repr(settings)
     for path in tmp_path.rglob("*"):
         assert SECRET.encode() not in path.read_bytes()
-    assert client_environment(settings)["PREFECT_API_AUTH_STRING"] == f"me:{SECRET}"
+    assert client_environment(tmp_path, settings)["PREFECT_API_AUTH_STRING"] == f"me:{SECRET}"
 
 
 def test_without_mlflows_extra_a_password_is_refused_beforehand(tmp_path, monkeypatch):
@@ -175,7 +175,7 @@ def test_down_ends_the_supervisor(tmp_path):
     try:
         assert supervisor.stdout.readline() == "up\n"
         assert stop_services(tmp_path) is True
-        assert supervisor.poll() is not None
+        supervisor.wait(timeout=10)  # its threads may end a moment after it
     finally:
         supervisor.kill()
         supervisor.wait()

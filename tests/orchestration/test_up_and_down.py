@@ -23,6 +23,7 @@ from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # 
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
+from flows.prefect_access import CREDENTIALS_FILE  # noqa: E402
 from flows.server_processes import HOST  # noqa: E402
 
 SETTINGS = [
@@ -56,6 +57,10 @@ def test_it_prints_where_everything_is_and_the_next_command(running):
     assert re.search(runs, running.said)
     assert f"  models  {running.mlflow_url}/#/models/chess-snn" in running.said
     assert f"export PREFECT_API_URL={running.api_url}" in running.said
+    kept = running.path / "services" / CREDENTIALS_FILE
+    assert f"export PREFECT_API_AUTH_STRING=$(cat {kept})" in running.said
+    assert f"http://{HOST}:{running.ports[0]}/sign-in#{running.credentials}" in running.said
+    assert running.credentials not in running.logs(), "only the terminal has it"
     assert "prefect deployment run campaign/local" in running.said
     for name in ("campaign/local", "tournament/local", "import/local"):
         assert name in running.said
@@ -176,7 +181,7 @@ def test_a_second_run_of_one_campaign_waits_for_the_first(running, tmp_path):
         f"--param=directory={json.dumps(str(tmp_path / 'shared'))}", "--param=preset=smoke",
         f"--param=settings={json.dumps(SETTINGS)}",
     ]
-    running.environment["PREFECT_API_URL"] = running.api_url
+    running.export()
     first = running.start("deployment", "run", "campaign/local", "--watch", *parameters,
                           module="prefect")
     wait_for((tmp_path / "shared/campaign.lock").exists, "the first run has no campaign")
@@ -212,7 +217,7 @@ def _answers(url: str) -> bool:
 
 
 def ask_for_long_campaign(home: Home) -> None:
-    home.environment["PREFECT_API_URL"] = home.api_url
+    home.export()
     asked = home.run(
         "deployment", "run", "campaign/local", f"--param=directory={home.path.parent / 'long'}",
         "--param=preset=smoke", module="prefect",
@@ -298,7 +303,6 @@ def test_with_credentials_both_servers_ask_for_them_and_no_log_has_them(tmp_path
             home.post("experiments/search", {"max_results": 1}, user="me:wrong-password")
         assert home.post("experiments/search", {"max_results": 1}, user=f"me:{secret}")
         directory = tmp_path / "campaign"
-        home.environment["PREFECT_API_AUTH_STRING"] = f"me:{secret}"
         home.deployment("campaign/local", directory=str(directory), settings=SETTINGS)
         assert len(read_receipts(CampaignFolder.open(directory))) == 2, home.logs()
         assert secret not in said.stdout + home.logs()

@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-for folder in ("faults", "orchestration"):
+for folder in ("faults", "orchestration", "web"):
     sys.path.append(str(Path(__file__).parents[1] / folder))
