@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from chess_snn.errors import ConfigError
-from chess_snn.ports import LOOPBACK, is_loopback
+from chess_snn.ports import LOOPBACK, is_every_address, is_loopback
 
 CREDENTIALS_VARIABLE: Final = "CHESS_SNN_CREDENTIALS"
 """Environment variable with ``user:password``; an option would show in the list of processes."""
@@ -104,7 +104,7 @@ def check_host(host: str, ports: Sequence[int], asker: str, *, has_password: boo
         ConfigError: it would listen on several addresses, or others could use it without a
             password.
     """
-    if host == "0.0.0.0" or ":" in host:  # noqa: S104 - refused
+    if ":" in host or is_every_address(host):
         raise ConfigError(f"--host must be one IPv4 address or name of this machine, got {host!r}")
     if not is_loopback(host) and not has_password:
         tunnels = " ".join(f"-L {port}:{LOOPBACK}:{port}" for port in ports)

@@ -17,6 +17,18 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def is_every_address(host: str) -> bool:
+    """Whether a server on ``host`` would listen on all addresses of this machine.
+
+    ``0``, ``0x0`` and names that lead there are such spellings of ``0.0.0.0``.
+    """
+    try:
+        found = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):  # there is no such name
+        return False
+    return any(ipaddress.ip_address(address[0]).is_unspecified for *_, address in found)
+
+
 def free_port() -> int:
     """A TCP port on loopback that was free a moment ago."""
     with socket.socket() as probe:
@@ -43,8 +55,9 @@ def check_port(host: str, port: int, server: str, option: str) -> None:
         # As servers do: a port whose last connections are still closing is free.
         with socket.create_server(address[:2], family=family):
             return
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for what no name can be
         raise UsageError(
-            f"the {server} cannot listen on port {port} of {host}: {error.strerror}; choose "
+            f"the {server} cannot listen on port {port} of {host}: "
+            f"{getattr(error, 'strerror', None) or error}; choose "
             f"another port with {option}, or an address of this machine with --host"
         ) from error

@@ -62,7 +62,8 @@ def leave_record(directory: Path, record: ServicesRecord) -> None:
 
 @pytest.mark.parametrize(("changes", "named"), [
     ({"host": "192.0.2.7"}, "CHESS_SNN_CREDENTIALS"), ({"host": "gpu-box"}, "gpu-box"),
-    ({"host": "0.0.0.0", "credentials": CREDENTIALS}, "0.0.0.0"), ({"host": "::1"}, "::1"),
+    *(({"host": host, "credentials": CREDENTIALS}, f"one IPv4 address .*'{host}'")
+      for host in ("0.0.0.0", "0", "0x0", "0.0", "::")), ({"host": "::1"}, "::1"),
     ({"prefect_port": 0}, "--prefect-port"), ({"mlflow_port": 4200}, "4200"),
     ({"runs": 0}, "--runs"),
 ])
@@ -124,7 +125,7 @@ def test_a_port_in_use_is_named_with_the_way_out():
     assert "--mlflow-port" in told
 
 
-@pytest.mark.parametrize("host", ["192.0.2.7", "no-such-host.invalid"])
+@pytest.mark.parametrize("host", ["192.0.2.7", "no-such-host.invalid", "a" * 70])
 def test_an_address_that_is_not_this_machines(host):
     with pytest.raises(UsageError, match=f"{host}.*--host"):
         check_port(host, 45_678, "Prefect server", "--prefect-port")

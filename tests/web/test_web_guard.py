@@ -13,6 +13,8 @@ from chess_snn.web.server import STATIC, WebSettings
 SECRET = "me:a-long-password"
 OTHER = {"host": "box.example", "credentials": SECRET}
 BOX = "http://box.example:8642"
+EVERY_ADDRESS = ("0.0.0.0", "0", "00", "0x0", "0.0", "0x00.0", "00000000000", "::", "::0",
+                 "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0")
 
 
 def authorization(text: str) -> dict[str, str]:
@@ -132,8 +134,8 @@ def test_without_credentials_there_is_no_cookie(client):
 
 @pytest.mark.parametrize(("settings", "hint"), [
     ({"host": "box.example"}, "CHESS_SNN_CREDENTIALS"), ({"host": "box.example"}, "ssh -L 8642"),
-    ({"host": "0.0.0.0", "credentials": SECRET}, "one IPv4 address"),
-    ({"host": "::", "credentials": SECRET}, "one IPv4 address"), ({"port": 0}, "--port"),
+    *(({"host": host, "credentials": SECRET}, "one IPv4 address") for host in EVERY_ADDRESS),
+    ({"port": 0}, "--port"),
 ])
 def test_settings_that_would_open_the_page_to_all_are_refused(settings, hint):
     with pytest.raises(ConfigError, match=hint):
