@@ -19,6 +19,7 @@ from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -42,6 +43,15 @@ MAX_CONNECTIONS: Final = 24
 """Each may search at the same time as the others."""
 _TRY_LATER: Final = 1013  # close code of RFC 6455
 _STOP_S: Final = 5
+
+
+class _Number(IntegerConvertor):
+    """A number in a path, of as many digits as one may have; with more the path is not found."""
+
+    regex = "[0-9]{1,9}"
+
+
+register_url_convertor("number", _Number())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +122,7 @@ def make_app(
             Route("/api/networks", list_networks),
             Route("/api/campaign", show_campaign),
             Route("/api/campaign/games", list_games),
-            Route("/api/campaign/games/{iteration:int}/{number:int}", show_game),
+            Route("/api/campaign/games/{iteration:number}/{number:number}", show_game),
             WebSocketRoute("/ws", converse),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],

@@ -118,6 +118,14 @@ def test_games_that_are_not_there_are_refused(played, place):
     assert answer.status_code in (404, 409)
 
 
+@pytest.mark.parametrize("number", [
+    "9" * 10, "9" * 255, "9" * 5000, "0" * 5000, "-1", "+1", "1.0", "1e3", "٣", "%00", " 1", "",
+])
+def test_what_is_no_number_of_a_game_is_not_found(played, number):
+    for place in (f"{number}/1", f"1/{number}"):
+        assert played.get(f"/api/campaign/games/{place}").status_code == 404
+
+
 def test_all_generations_are_offered_and_play(played, played_campaign):
     offered = [entry["model"] for entry in played.get("/api/networks").json()]
     path = played_campaign.path
