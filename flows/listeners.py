@@ -30,6 +30,7 @@ from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S
 from chess_snn.campaign.viewing.live import Live, write_live
+from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import UsageError, without_credentials
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
@@ -100,7 +101,7 @@ def log_file(folder: CampaignFolder) -> events.Listener:
         time_s = datetime.now().astimezone().isoformat(timespec="seconds")
         lines = (" ".join(line.split("\n")) for line in event_lines(event))
         try:
-            with folder.log_file.open("a", encoding="utf-8") as file:
+            with open(folder.log_file, "a", encoding="utf-8", opener=open_in_place) as file:
                 file.writelines(f"{time_s} {line}\n" for line in lines)
         except OSError as error:
             if not has_warned:

@@ -28,6 +28,7 @@ from chess_snn import processes
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data import read_json
 from chess_snn.data.files import make_folder, writing
+from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
 from chess_snn.ports import LOOPBACK
 from chess_snn.processes import describe_exit, log_tail
@@ -128,7 +129,7 @@ class Server:
         with ExitStack() as stack:
             stack.enter_context(record)
             stack.callback(record.truncate, 0)
-            with writing(spec.log_file), spec.log_file.open("ab") as log:
+            with writing(spec.log_file), open(spec.log_file, "ab", opener=open_in_place) as log:
                 self.process = processes.start(
                     spec.command, environment=spec.environment, stdout=log,
                     stderr=subprocess.STDOUT, tree_grace_s=spec.tree_grace_s,
@@ -232,7 +233,7 @@ def claim_record(record_file: Path) -> IO[str] | None:
     """
     with writing(record_file):
         make_folder(record_file.parent)
-        file = record_file.open("a")
+        file = open(record_file, "a", opener=open_in_place)  # noqa: SIM115 - the caller closes it
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -39,9 +39,16 @@ _HINTS = {
     errno.ENOTDIR: "choose a place where no part of the path is a file",
     errno.EEXIST: "choose a place where no part of the path is a file",
     errno.EISDIR: "choose a place that is not taken by a folder",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "delete that link",
+    errno.EMLINK: "delete that name, so that a file takes its place",
+    errno.ENXIO: "delete that pipe or device",
 }
 
 RESTORE_OR_DELETE = "restore it from a copy, or delete it so that it is made again"
+
+_MOST_JSON_BYTES = 1 << 28
+"""A match of 100,000 games has less."""
 
 _UNREADABLE = {errno.EIO, errno.ELOOP}
 """What file systems say of a file that they cannot give, and never will."""

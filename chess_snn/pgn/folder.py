@@ -23,6 +23,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from chess_snn.data import StoredFormat, is_committed, read_json, sweep_temporaries, write_json
+from chess_snn.data.plain_files import refuse_links
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.pgn.report import ImportReport
 from chess_snn.settings import settings_class
@@ -35,6 +36,8 @@ _REPORT: Final = StoredFormat("report of an import", version=1)
 
 ID_LENGTH: Final = 12
 """Hexadecimal digits of ``ImportSource.content``."""
+_LEVELS: Final = 2
+"""Without links: the folder's own names, and those in ``games``."""
 _SHARD: Final = re.compile(r"shard-([0-9]{6,12})")
 _MISFITS: Final = (ConfigError, KeyError, TypeError, ValueError)
 
@@ -90,9 +93,11 @@ class ImportFolder:
         """The import in ``path``, finished or not.
 
         Raises:
+            UsageError: something in it is a link.
             UnknownVersionError: its description is of a version that is not read.
             CorruptDataError: its description is missing or damaged.
         """
+        refuse_links(path, _LEVELS)
         file, hint = path / IMPORT_FILE, "import the file into a new folder"
         body = _IMPORT.unsealed(read_json(file), file, hint)
         try:

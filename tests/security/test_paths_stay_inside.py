@@ -4,6 +4,8 @@ Manifests themselves: tests/data/test_manifest.py (``..``, absolute paths, links
 """
 
 import json
+import os
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,12 +14,13 @@ import small_campaigns
 from made_games import plain_records
 from stored_shards import as_folder
 
-from chess_snn.campaign import CampaignFolder, read_receipts
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import HandPromotion, champion_of, read_hand_promotions
 from chess_snn.data import read_shard, with_digest, write_json, write_shard
-from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError
+from chess_snn.data.plain_files import open_in_place
+from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError, UsageError
 from chess_snn.pgn.folder import IMPORT_FILE, ImportFolder, ImportSource
 
 OUTSIDE = ["../../outside", "/outside", "..", "a/../../../outside", "\0", "gen-1\n", ""]
@@ -39,6 +42,52 @@ def edit(path: Path, *keys: str, value: object) -> None:
     if body.pop("digest", None) is not None:
         body = with_digest(body)
     path.write_text(json.dumps(body))
+
+
+@pytest.mark.parametrize("name", [
+    "campaign.toml", "campaign.lock", "campaign.log", "report.html", "games", "checkpoints",
+    "receipts", "quarantine", "anything", "games/iter-000000", "receipts/iter-000000.json",
+    "services", "services/prefect.db", "services/prefect-home/deep/profiles.toml",
+])
+def test_a_campaign_with_a_link_is_not_opened(campaign, tmp_path, name):
+    path = campaign.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        path.rename(tmp_path / "outside")
+    path.symlink_to(tmp_path / "outside")
+    with pytest.raises(UsageError, match=re.escape(f"{path} is a link")):
+        CampaignFolder.open(campaign.path)
+
+
+def test_the_folder_of_a_campaign_may_be_a_link_itself(campaign, tmp_path):
+    (tmp_path / "here").symlink_to(campaign.path)
+    assert CampaignFolder.open(tmp_path / "here").campaign_id == campaign.campaign_id
+
+
+def test_an_import_with_a_link_is_not_opened(tmp_path):
+    folder = ImportFolder.create(tmp_path / "i", ImportSource("a.pgn", "0123456789ab", 1000))
+    (tmp_path / "outside").mkdir()
+    folder.shard(0).parent.parent.symlink_to(tmp_path / "outside")
+    with pytest.raises(UsageError, match="i/games is a link"):
+        ImportFolder.open(folder.path)
+
+
+@pytest.mark.parametrize("make", [
+    os.mkfifo, Path.mkdir, lambda path: path.symlink_to("elsewhere"),
+    lambda path: path.hardlink_to(path.with_name("elsewhere")),
+], ids=["a pipe", "a folder", "a link", "another name"])
+def test_a_file_that_is_written_in_place_is_a_plain_file_with_one_name(campaign, make):
+    """Also where something takes the place of the lock after the campaign was opened."""
+    elsewhere = campaign.path / "elsewhere"
+    elsewhere.write_text("not ours")
+    make(campaign.lock_file)
+    with pytest.raises(CampaignError, match=r"cannot write .*campaign\.lock"), \
+            campaign_lock(campaign):
+        pass
+    for flags in (os.O_RDWR, os.O_WRONLY | os.O_APPEND):
+        with pytest.raises(OSError, match=r"campaign\.lock"):
+            open_in_place(campaign.lock_file, flags)
+    assert elsewhere.read_text() == "not ours"
 
 
 @pytest.mark.parametrize("keys", [

@@ -44,6 +44,7 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.origin import Origin, read_origin
 from chess_snn.data import StoredFormat, create_text, sweep_temporaries, utc_now, write_text
 from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
+from chess_snn.data.plain_files import refuse_links
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.types import Json
@@ -72,6 +73,11 @@ QUARANTINED = "quarantine/{name}"
 REMOVAL = "removals/removal-{number:04d}.json"
 """Paths of a campaign's artifacts; :mod:`chess_snn.campaign.artifacts.table` has the rest."""
 
+_SERVICES = "services"
+_LEVELS = 2
+"""Without links. Deeper are the files of committed folders, which are never written in place."""
+_LEVELS_OF_SERVICES = 16
+"""All: other programs write there, in place."""
 _IDENTITY = "identity"
 _ORIGIN = "origin"
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -162,10 +168,11 @@ class CampaignFolder:
 
     @classmethod
     def open(cls, path: Path) -> "CampaignFolder":
-        """The campaign in ``path``.
+        """The campaign in ``path``, which may be a link itself.
 
         Raises:
             CampaignError: there is none.
+            UsageError: something in the folder is a link.
             UnknownVersionError: its configuration is of a version that is not read.
             ConfigError: its configuration is damaged.
         """
@@ -175,6 +182,9 @@ class CampaignFolder:
                 f"{path} holds no campaign ({CONFIG_FILE} is missing); start one with "
                 "`chess-snn campaign start`"
             )
+        refuse_links(path, _LEVELS)
+        if (path / _SERVICES).is_dir():
+            refuse_links(path / _SERVICES, _LEVELS_OF_SERVICES)
         return _parsed(path, read_text(path / CONFIG_FILE))
 
     def with_config(self, config: CampaignConfig) -> "CampaignFolder":
@@ -234,7 +244,7 @@ class CampaignFolder:
     @property
     def services(self) -> Path:
         """Data of the embedded servers; may be deleted between runs."""
-        return self.path / "services"
+        return self.path / _SERVICES
 
     def shard(self, iteration: int, shard: int) -> Path:
         """One shard: a Zip file, or the folder that an earlier version wrote."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.data import utc_now
+from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import CampaignError, CampaignLockedError
 
 
@@ -24,10 +25,11 @@ def campaign_lock(folder: CampaignFolder) -> Iterator[None]:
         CampaignError: the lock file cannot be written or locked.
     """
     try:
-        descriptor = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = open_in_place(folder.lock_file, os.O_RDWR)
     except OSError as error:
         raise CampaignError(
-            f"cannot write {folder.lock_file}: {error.strerror}; correct its permissions"
+            f"cannot write {folder.lock_file}: {error.strerror}; correct its permissions, or "
+            "delete it"
         ) from error
     try:
         try:
