@@ -169,6 +169,8 @@ def main() -> None:
         _fail(f"{error} [{error.code}]", EXIT_BAD_INPUT)
     except KeyboardInterrupt:
         _fail("interrupted", EXIT_INTERRUPTED)
+    except MemoryError as error:
+        _fail(f"this machine has not enough memory: {error or 'no details'}", EXIT_BAD_INPUT)
     except BrokenPipeError:
         # The reader of a pipe is gone: there is nothing to print.
         _mute_output()

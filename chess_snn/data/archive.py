@@ -18,6 +18,10 @@ from typing import Final
 MOST_COMMENT_BYTES: Final = (1 << 16) - 1
 """The Zip format has two bytes for the length of the comment."""
 
+MOST_BYTES: Final = 1 << 29
+"""Of a Zip file, and of the arrays in it, unpacked: some 2 million positions. More than a machine
+has memory for could be in a small file."""
+
 _END_MARK: Final = b"PK\x05\x06"
 """Begins the last record of a Zip file. It cannot occur in JSON, which escapes control codes."""
 _END_BYTES: Final = 22
@@ -41,7 +45,7 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     """A Zip file with ``files`` by name; the same files give the same bytes.
 
     Raises:
-        ValueError: they need 4 GiB or more.
+        ValueError: they are too large.
     """
     buffer = io.BytesIO()
     try:
@@ -52,6 +56,8 @@ def pack(files: Mapping[str, bytes]) -> bytes:
                 archive.writestr(member, files[name])
     except zipfile.LargeZipFile as error:
         raise ValueError(f"too large for a Zip file: {error}") from error
+    if buffer.tell() + MOST_COMMENT_BYTES > MOST_BYTES:
+        raise ValueError(f"a Zip file must have at most {MOST_BYTES:,} bytes")
     return buffer.getvalue()
 
 

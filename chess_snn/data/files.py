@@ -269,8 +269,13 @@ def read_json(path: Path, hint: str = RESTORE_OR_DELETE) -> Json:
         CorruptDataError: it is missing, not a JSON object, or the disk cannot give it.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # of a pipe there may be no end
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):  # of a pipe there may be no end
             raise CorruptDataError(f"{path} is not a file; {hint}")
+        if facts.st_size > _MOST_JSON_BYTES:  # a sparse file can be larger than the memory
+            raise CorruptDataError(
+                f"{path} has {facts.st_size:,} bytes, more than are written; {hint}"
+            )
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise CorruptDataError(f"{path} is missing; {hint}") from None

@@ -227,8 +227,7 @@ def _verify_files(folder: Path, manifest: Manifest, names: Iterable[str]) -> Non
         if expected is None:
             raise _damaged(folder, folder / MANIFEST_NAME, f"does not list {name}")
         with _reading(folder, path):
-            # A file of another size need not be read.
-            _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
+            _compare_size(folder, path, expected)
             _compare(folder, path, describe_file(path), expected)
 
 
@@ -251,6 +250,7 @@ def read_folder(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     files = {}
     for name, expected in manifest.files.items():
         with _reading(folder, folder / name):
+            _compare_size(folder, folder / name, expected)
             content = (folder / name).read_bytes()
         _compare(folder, folder / name, describe_bytes(content), expected)
         files[name] = content
@@ -263,8 +263,11 @@ def read_archive(path: Path) -> tuple[Manifest, bytes]:
     Raises:
         DamagedFolderError, UnknownVersionError: as :func:`verify_folder`.
     """
-    with _reading(path, path):
-        content = path.read_bytes()
+    with _reading(path, path), path.open("rb") as file:
+        num_bytes = os.fstat(file.fileno()).st_size
+        if num_bytes > archive.MOST_BYTES:
+            raise _damaged(path, path, f"has {num_bytes:,} bytes, more than are written")
+        content = file.read()
     return _verify_archive(path, path, content), content
 
 
@@ -314,6 +317,11 @@ def _reading(folder: Path, path: Path) -> Iterator[None]:
         if error.errno not in {errno.ENOENT, errno.EIO}:
             raise
         raise _damaged(folder, path, f"cannot be read ({error.strerror})") from error
+
+
+def _compare_size(folder: Path, path: Path, expected: StoredFile) -> None:
+    """A file of another size need not be read, and a sparse one can be larger than the memory."""
+    _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
 
 
 def _compare(folder: Path | None, path: Path, found: StoredFile, expected: StoredFile) -> None:

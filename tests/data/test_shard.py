@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import math
 import multiprocessing
 import random
 import shutil
@@ -8,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 import warnings
 import zipfile
 from pathlib import Path
@@ -35,9 +37,14 @@ from chess_snn.data import (
     verify_folder,
     write_shard,
 )
+from chess_snn.data.arrays import decode_arrays, encode_arrays
 from chess_snn.data.records import STORED_COLUMNS, StoredColumn, from_columns, to_columns
-from chess_snn.data.shard import decode_arrays, encode_arrays
-from chess_snn.errors import CorruptDataError, DamagedFolderError, UnknownVersionError
+from chess_snn.errors import (
+    CorruptDataError,
+    DamagedFolderError,
+    UnknownVersionError,
+    UsageError,
+)
 
 META = {"game": "chess", "iteration": 3}
 
@@ -264,6 +271,8 @@ def encode_any(columns):
     })
 
 
+ZEROS_EACH = 1 << 20
+"""Rows of a chunk that packs well."""
 SOUND_META = {
     "game": "chess", "num_games": 4, "num_positions": 50, "record_words": 5, "shard_version": 3,
 }
@@ -272,7 +281,7 @@ SOUND_META = {
 @pytest.mark.parametrize(
     ("column", "change", "message"),
     [
-        ("actions", lambda c: c[:-1], "states"),
+        ("actions", lambda c: c[:-1], "actions"),
         ("actions", lambda c: -c - 1, "actions"),
         ("actions", lambda c: c.astype(np.int32), "actions"),
         ("values_stm", lambda c: c * np.nan, "values_stm"),
@@ -286,7 +295,7 @@ SOUND_META = {
         ("target_weights", lambda c: c * np.nan, "target_weights"),
         ("target_weights", lambda c: c / 2, "target_weights"),
         ("game_lengths", lambda c: c[::-1] - 1, "game_offsets"),
-        ("game_lengths", lambda c: c[:-1], "game_offsets"),
+        ("game_lengths", lambda c: c[:-1], "game_lengths"),
         ("outcomes_white", lambda c: c + 2, "outcomes_white"),
         ("terminations", lambda c: c[:3], "terminations"),
         ("cut_values_white", lambda c: c + 3, "cut_values_white"),
@@ -297,7 +306,7 @@ SOUND_META = {
         ("states", lambda c: c[:, 0], "states"),
         ("actions", lambda c: c[:, None], "actions"),
         ("terminations", lambda c: c[:, None], "terminations"),
-        ("states", lambda c: c[:, :4], "record_words"),
+        ("states", lambda c: c[:, :4], "states"),
     ],
 )
 def test_columns_that_contradict_each_other_are_refused(
@@ -311,6 +320,59 @@ def test_columns_that_contradict_each_other_are_refused(
     commit_columns(tmp_path / "bad", columns, SOUND_META)
     with pytest.raises(CorruptDataError, match=rf"bad .*{message}"):
         read_shard(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("counts", [
+    {"num_positions": 10**12}, {"num_games": 0}, {"num_games": "4"}, {"record_words": None},
+    {"num_positions": True},
+])
+def test_counts_that_are_none_of_the_columns_are_refused(tmp_path, records, counts):
+    commit_columns(tmp_path / "bad", to_columns(records), SOUND_META | counts)
+    with pytest.raises(CorruptDataError, match="bad"):
+        read_shard(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("column", ["actions", "target_actions", "states", "terminations"])
+def test_a_small_file_of_many_zeros_is_refused_before_it_is_unpacked_bug(
+    tmp_path, records, column
+):
+    """Columns of 6 GiB, 400 chunks of zeros each, filled the memory."""
+    files, rows = encode_any(to_columns(records)), 400 * ZEROS_EACH
+    metadata = json.loads(files[f"{column}/zarr.json"])
+    others = metadata["shape"][1:]
+    metadata["shape"] = [rows, *others]
+    metadata["chunk_grid"]["configuration"]["chunk_shape"] = [ZEROS_EACH, *others]
+    files[f"{column}/zarr.json"] = json.dumps(metadata).encode()
+    itemsize = np.dtype(metadata["data_type"]).itemsize
+    chunk = zstandard.ZstdCompressor().compress(bytes(ZEROS_EACH * math.prod(others) * itemsize))
+    ends = "".join(".0" for _ in others)
+    files |= {f"{column}/c.{number}{ends}": chunk for number in range(400)}
+    counts = {"num_positions": rows, "num_games": rows}
+    for meta in (SOUND_META, SOUND_META | counts):  # the counts may be forged as well
+        forge_files(tmp_path / "bad", files, meta)
+        assert (tmp_path / "bad").stat().st_size < 3 << 20
+        tracemalloc.start()
+        with pytest.raises(CorruptDataError, match="bad cannot be decoded"):
+            read_shard(tmp_path / "bad")
+        _, most_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most_bytes < 20 << 20
+
+
+def test_records_too_large_for_a_shard_are_not_written(tmp_path, records, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", 1000)
+    with pytest.raises(UsageError, match="at most 1,000"):
+        write_shard(tmp_path / "shard", records, META)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_sparse_file_is_refused_before_it_is_read(shard):
+    folder = as_folder(shard, shard.with_name("folder"))
+    for path, large in ((shard, shard), (folder, folder / "actions" / "c.0")):
+        with large.open("r+b") as file:
+            file.truncate(1 << 40)
+        with pytest.raises(DamagedFolderError):
+            read_shard(path)
 
 
 def test_a_missing_column_is_refused(tmp_path, records):
@@ -381,7 +443,8 @@ def read_by_zarr(files, name):
 
 def assert_as_zarr_reads(columns):
     files = encode_any(columns)
-    decoded = decode_arrays(files, columns)
+    shapes = {name: (None,) * column.ndim for name, column in columns.items()}
+    decoded = decode_arrays(files, shapes)
     for name, column in columns.items():
         found = decoded[name]
         assert found.dtype == column.dtype
@@ -431,7 +494,7 @@ ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
     ({"shape": [-1]}, "positive numbers"),
     ({"shape": []}, "positive numbers"),
     ({"shape": [True]}, "positive numbers"),
-    ({"shape": [40, 5]}, "cannot have chunks"),
+    ({"shape": [40, 5]}, "must have shape"),
     ({"chunk_grid": {"configuration": {"chunk_shape": [10**12]}}}, "more than are written"),
     ({"chunk_grid": {"configuration": {"chunk_shape": [20]}}}, "another size than 40 bytes"),
 ])
@@ -439,7 +502,7 @@ def test_an_array_that_nobody_here_wrote_is_refused(files, changes, reason):
     metadata = json.loads(files["actions/zarr.json"])
     files["actions/zarr.json"] = json.dumps(metadata | changes).encode()
     with pytest.raises(ValueError, match=reason):
-        decode_arrays(files, ["actions"])
+        decode_arrays(files, {"actions": (None,)})
 
 
 @pytest.mark.parametrize(("chunk", "reason"), [
@@ -452,7 +515,7 @@ def test_an_array_that_nobody_here_wrote_is_refused(files, changes, reason):
 def test_a_chunk_that_is_none_is_refused(files, chunk, reason):
     files["actions/c.0"] = chunk
     with pytest.raises(ValueError, match=reason):
-        decode_arrays(files, ["actions"])
+        decode_arrays(files, {"actions": (None,)})
 
 
 def test_a_flipped_bit_fails_the_checksum_of_its_chunk(files):
@@ -460,14 +523,14 @@ def test_a_flipped_bit_fails_the_checksum_of_its_chunk(files):
     packed[len(packed) // 2] ^= 1
     files["states/c.0.0"] = bytes(packed)
     with pytest.raises(ValueError, match="cannot be unpacked"):
-        decode_arrays(files, ["states"])
+        decode_arrays(files, {"states": (40, 5)})
 
 
 @pytest.mark.parametrize("missing", ["zarr.json", "actions/zarr.json", "actions/c.0"])
 def test_a_missing_file_is_refused(files, missing):
     del files[missing]
     with pytest.raises(KeyError):
-        decode_arrays(files, ["actions"])
+        decode_arrays(files, {"actions": (None,)})
 
 
 DEADLINE_S = 600
