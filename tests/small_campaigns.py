@@ -51,6 +51,7 @@ from chess_snn.data import (
     GameRecords,
     concatenate,
     is_committed,
+    read_folder,
     read_manifest,
     read_shard,
     staged_folder,
@@ -138,7 +139,7 @@ def make_networks(path: Path, generations: Sequence[int]) -> CampaignFolder:
         trainer = Trainer(
             get_game("chess"), small_network(generation), TrainingSettings(), seed=generation
         )
-        save_checkpoint(folder.checkpoint(generation), trainer, meta={})
+        save_checkpoint(folder.checkpoint(generation), trainer, {"generation": generation})
     return folder
 
 
@@ -146,6 +147,15 @@ def make_weights(path: Path, seed: int = 9, game: str = "chess") -> Path:
     """Write a network on its own."""
     save_network(path, small_network(seed, game))
     return path
+
+
+def copy_generation(folder: CampaignFolder, source: int, target: int) -> None:
+    """Commit the network of ``source`` as generation ``target``."""
+    manifest, files = read_folder(folder.checkpoint(source))
+    with staged_folder(folder.checkpoint(target)) as stage:
+        for name, content in files.items():
+            (stage.path / name).write_bytes(content)
+        stage.commit(manifest.kind, manifest.meta | {"generation": target})
 
 
 # EMPTY
@@ -197,7 +207,9 @@ def receipt_of(folder: CampaignFolder, iteration: int) -> Receipt:
             ShardFacts(f"iter-{iteration:06d}/shard-{shard:04d}", 1000, statistics(iteration))
             for shard in range(2)
         ],
-        training=TrainingFacts(generation, "digest", [], 50_000, training_metrics(iteration)),
+        training=TrainingFacts(
+            generation, weights_digest(folder, generation), [], 50_000, training_metrics(iteration)
+        ),
         matches=summaries(generation) if is_evaluated else [],
         conversion={"rate": 0.75} if is_evaluated else None,
         score=0.5 + 0.05 * iteration if is_evaluated else None,
@@ -215,10 +227,19 @@ def finish_without_games(
     plan = begin_iteration(folder, iteration, float(iteration) if begun_s is None else begun_s)
     write_receipt(folder, Receipt(
         iteration, plan, [ShardFacts("iter/shard", 1, statistics(iteration))],
-        TrainingFacts(iteration + 1, "digest", ["iter/shard"], 1, {"steps": 1.0}),
+        TrainingFacts(
+            iteration + 1, weights_digest(folder, iteration + 1), ["iter/shard"], 1, {"steps": 1.0}
+        ),
         [], None, score, champion, StageSeconds(1.0, 1.0, 0.0, 0.0, 2.0),
         float(iteration + 1) if ended_s is None else ended_s,
     ))
+
+
+def weights_digest(folder: CampaignFolder, generation: int) -> str:
+    """Of its network, if there is one."""
+    path = folder.checkpoint(generation)
+    meta = read_manifest(path).meta if is_committed(path) else {}
+    return str(meta.get("weights_digest", "digest"))
 
 
 def statistics(iteration: int) -> Json:

@@ -18,6 +18,7 @@ from chess_snn.campaign.configuration.loading import (
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import (
     note_removal,
     read_notes,
@@ -29,7 +30,7 @@ from chess_snn.campaign.store.origin import Origin
 from chess_snn.campaign.store.plans import S_PER_HOUR, campaign_length, read_plans
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
 from chess_snn.campaign.strength.champions import read_hand_promotions
-from chess_snn.data import is_committed, link_folder, read_manifest, write_text
+from chess_snn.data import is_committed, link_folder, write_text
 from chess_snn.errors import CampaignError, UsageError
 
 _OF_THE_START = ("campaign.game", "net.", "supervised.")
@@ -60,7 +61,7 @@ def fork_config(
                else "it has not finished any; fork it at 0")
         )
     refuse_removed(parent, at)
-    if not is_committed(parent.checkpoint(at)):
+    if not parent.checkpoint(at).exists():
         raise CampaignError(
             f"{parent.path} has no generation {at} to go on from; run it first: chess-snn campaign "
             f"resume {parent.path}"
@@ -98,7 +99,7 @@ def fork_campaign(
     origin = Origin(
         reference=str(parent.path), folder=str(parent.path), campaign=parent.name,
         campaign_id=parent.campaign_id, generation=at, forked_at=at,
-        weights_digest=str(read_manifest(parent.checkpoint(at)).meta["weights_digest"]),
+        weights_digest=str(read_generation(parent, at).meta["weights_digest"]),
         games=() if known is None else known.games,
         positions=0 if known is None else known.positions,
     )
@@ -106,6 +107,8 @@ def fork_campaign(
     def fill(fork: CampaignFolder) -> None:
         for stored in _taken_along(parent, origin):
             source, target = stored.path(parent), stored.path(fork)
+            if stored.artifact is table.CHECKPOINT:
+                read_generation(parent, int(stored.key[0]))
             if stored.artifact.is_folder:
                 link_folder(source, target)
             else:

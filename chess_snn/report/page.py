@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import REPORT, CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import missing_notices, refuse_removed
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.data import write_text
@@ -134,6 +135,7 @@ def _network(facts: CampaignFacts) -> Network | str:
     generation = facts.champion or 0
     try:
         refuse_removed(facts.folder, generation)
+        read_generation(facts.folder, generation)
         return load_weights_alone(facts.folder.checkpoint(generation))
     except (CorruptDataError, RemovedError) as error:
         return paragraph(f"The champion's network cannot be read: {error}.", "fault")

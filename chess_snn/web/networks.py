@@ -18,7 +18,6 @@ from chess_snn.campaign.models.references import (
 )
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import FileMark, file_mark
-from chess_snn.data import is_committed
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.nets import Network
@@ -184,7 +183,7 @@ class Networks:
         if folder is None:
             return []
         game = folder.config.campaign.game
-        generations = [g for g in folder.generations() if is_committed(folder.checkpoint(g))]
+        generations = folder.generations()
         if not generations:
             return []
         champion = [AT_CHAMPION] if folder.receipt(0).exists() else []

@@ -2,14 +2,13 @@
 
 import io
 import json
-import shutil
 from dataclasses import replace
 
 import chess.pgn
 import numpy as np
 import pytest
 from signed_files import edit
-from small_campaigns import finish_without_games
+from small_campaigns import copy_generation, finish_without_games
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.stages import prepare_first_generation
@@ -201,7 +200,7 @@ def test_every_third_generation_is_evaluated(new_folder):
 
 
 def test_every_game_of_the_matches_becomes_pgn(untrained):
-    shutil.copytree(untrained.checkpoint(0), untrained.checkpoint(1))
+    copy_generation(untrained, 0, 1)
     for event, number in (("final", 2), ("gen-000001", 1)):
         match = replace(
             generation_matches(untrained, 1)[0], event=event, generation=0,

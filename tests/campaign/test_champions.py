@@ -1,11 +1,11 @@
 """Who is champion after games, after scores, after somebody's choice, and after taking it back."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
 from made_games import made_match, scores_of
+from small_campaigns import copy_generation
 from small_campaigns import finish_without_games as finish
 
 from chess_snn.campaign import read_receipts
@@ -286,7 +286,7 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
     one_champion = new_folder("c", "campaign.iterations=9", *SETTINGS, "promotion.max_openings=8")
     prepare_first_generation(one_champion)
     for generation in (1, 2, 3):
-        shutil.copytree(one_champion.checkpoint(0), one_champion.checkpoint(generation))
+        copy_generation(one_champion, 0, generation)
     finish(one_champion, 0, champion=1)
     match = gating_match_of(one_champion, 2)
     play_match_part(one_champion.path, match, 0)

@@ -62,12 +62,6 @@ def test_a_damaged_checkpoint_is_not_loaded(places):
         model.load(get_game("chess"))
 
 
-def test_an_unfinished_generation_is_passed_over(places):
-    checkpoint = places / "runs" / "a" / "checkpoints"
-    (checkpoint / "gen-000013").mkdir()
-    assert find_model("runs/a").label == "runs/a@12"
-
-
 SHIPPED_NETWORKS = sorted(path.name for path in SHIPPED_FOLDER.iterdir())
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import chess.pgn
 import pytest
 import small_campaigns as made
-from small_campaigns import make_networks, make_weights
+from small_campaigns import make_networks, make_weights, small_network
 from stored_files import copy_campaign
 from typer.testing import CliRunner
 
@@ -43,7 +43,7 @@ def folder(tmp_path) -> CampaignFolder:
     for iteration, champion in zip(range(NUM_FINISHED), (1, 2, 2), strict=True):
         receipt = made.receipt_of(folder, iteration)
         training = replace(
-            receipt.training, weights_digest=f"{iteration + 1}" * 64,
+            receipt.training,
             window_shards=["iter-000000/shard-0000", f"iter-{iteration:06d}/shard-0001"],
             metrics=receipt.training.metrics | {"spike_rate": 0.123},
         )
@@ -68,7 +68,7 @@ def test_a_list_of_all_versions(chess_snn, folder):
     assert newest["rating"] == RATING
     assert newest["promotion"]["verdict"] == "undecided"
     assert (newest["size"], newest["ticks"], newest["precision"]) == ("tiny", 2, "fp32")
-    assert newest["digest"] == "3" * 64
+    assert newest["digest"] == network_digest(small_network(3))
     assert newest["spike_rate"] == 0.123
     assert newest["window_positions"] == 50_000
     assert 50_000 < newest["parameters"] < 200_000
@@ -96,7 +96,7 @@ def test_one_version_in_full(chess_snn, folder, name, generation):
     first, *lines = done.stdout.splitlines()
     assert first == f"a, generation {generation}{champion}"
     rows = {" ".join(line.split()[:2]): line for line in lines}
-    assert str(generation) * 64 in done.stdout
+    assert network_digest(small_network(generation)) in done.stdout
     assert "12.3% of neurons and ticks" in rows["spike rate"]
     assert f"to iter-{generation - 1:06d}/shard-0001" in done.stdout
     assert ("210 (150 to 301)" in done.stdout) == (generation == 3)

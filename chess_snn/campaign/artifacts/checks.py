@@ -11,8 +11,15 @@ from typing import Any, Final
 from chess_snn.campaign.artifacts.artifact import Check, Contents, Fault, Key, Whole
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
+from chess_snn.campaign.store.generations import numbered_manifest
 from chess_snn.campaign.store.plans import ProgressPlan, write_plan
-from chess_snn.campaign.store.receipts import Receipt, ShardFacts, TrainingFacts, read_receipt
+from chess_snn.campaign.store.receipts import (
+    MOST_UNDER_WAY,
+    Receipt,
+    ShardFacts,
+    TrainingFacts,
+    read_receipt,
+)
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.match_schedule import champion_match, event_of
 from chess_snn.data import Manifest, read_shard
@@ -32,8 +39,6 @@ CLOCKS: Final = ("seconds", "network_seconds")
 """Statistics that differ each time the same games are played."""
 _TOLERANCE: Final = 1e-6
 """Of sums, whose order another number of threads may change."""
-_UNDER_WAY: Final = 2
-"""Iterations before the newest plan that may have no receipt yet."""
 _BATCH: Final = 32
 """Shards whose games are replayed side by side."""
 _ALONE: Final = 8 * _BATCH
@@ -76,7 +81,13 @@ def _audits(name: str, paths: Sequence[Path], num_workers: int) -> Iterator[Shar
         yield from chain.from_iterable(pool.map(audit, batches))
 
 
-def check_generation(_: CampaignFolder, path: Path) -> Whole:
+def check_generation(folder: CampaignFolder, path: Path) -> Whole:
+    """Check the digests of a generation, and that it is the one of its name."""
+    numbered_manifest(folder, int(path.name.rpartition("-")[2]))
+    return check_step(folder, path)
+
+
+def check_step(_: CampaignFolder, path: Path) -> Whole:
     """Check the digests of a checkpoint."""
     manifest = check_checkpoint(path)
     return Whole(manifest, manifest.num_bytes)
@@ -95,7 +106,7 @@ def check_match(folder: CampaignFolder, path: Path) -> Whole:
 def expected_receipts(folder: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
     """Receipts of all iterations that must be finished."""
     newest_receipt, newest_plan = (_newest(contents[kind]) for kind in ("receipt", "plan"))
-    for iteration in range(max(newest_receipt + 1, newest_plan - _UNDER_WAY)):
+    for iteration in range(max(newest_receipt + 1, newest_plan + 1 - MOST_UNDER_WAY)):
         yield folder.name_of(folder.receipt(iteration)), None
 
 

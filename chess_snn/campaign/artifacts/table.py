@@ -131,7 +131,7 @@ CHECKPOINT: Final = Artifact(
     is_forked=True,
 )
 STEP_CHECKPOINT: Final = Artifact(
-    "pretraining checkpoint", paths.STEP_CHECKPOINT, checks.check_generation,
+    "pretraining checkpoint", paths.STEP_CHECKPOINT, checks.check_step,
     "the pretraining checkpoint at step {step:,}", "checkpoint", is_folder=True,
     is_used=retention.is_pretraining,
     after_repair="training continues from the one before, or from the beginning",

@@ -29,7 +29,7 @@ from chess_snn.campaign.store.notes import is_removed, quarantine, write_note
 from chess_snn.campaign.store.origin import Origin
 from chess_snn.campaign.store.receipts import read_receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.data import link_folder, read_manifest, verify_folder
+from chess_snn.data import is_committed, link_folder, read_manifest, verify_folder
 from chess_snn.errors import (
     BeyondRepairError,
     CampaignError,
@@ -232,7 +232,7 @@ def missing_generations(folder: CampaignFolder) -> list[int]:
     wanted = {len(receipts), champion_of(folder, receipts)} if receipts else set()
     return sorted(
         generation for generation in wanted
-        if generation is not None and not folder.checkpoint(generation).exists()
+        if generation is not None and not is_committed(folder.checkpoint(generation))
     )
 
 

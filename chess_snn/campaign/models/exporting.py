@@ -29,8 +29,9 @@ from chess_snn.campaign.configuration.loading import (
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.data import commit_copy, copy_folder, read_manifest, staged_folder, write_text
+from chess_snn.data import commit_copy, copy_folder, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.nets import Network, network_digest
@@ -73,11 +74,12 @@ def export_model(
     version = version_of(folder, generation)
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
+    manifest = read_generation(folder, generation)
     load_weights(checkpoint)
     committed = commit_model(
         target, checkpoint / WEIGHTS, changed_config(folder.config, settings), version.to_json(),
         model_card(version) + (notes and f"\n{notes}"),
-        read_manifest(checkpoint).files[WEIGHTS],
+        manifest.files[WEIGHTS],
     )
     if committed.meta.get("weights_digest") != version.digest:
         raise _is_taken(target)  # another process was faster

@@ -1,5 +1,6 @@
 """Networks by name: from a text to weights, and how those are played."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,9 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.models.in_play import AS_TRAINED, InPlay, split_play
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.campaign.store.receipts import read_receipts
+from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
@@ -47,6 +49,8 @@ REGISTERED: Final = "models:/"
 FetchModel = Callable[[str], Path]
 """Gets the model at an address of a registry; returns a folder as
 :func:`chess_snn.campaign.models.exporting.export_model` makes it."""
+
+_LOG: Final = logging.getLogger(__name__)
 
 _AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
 _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
@@ -125,6 +129,19 @@ class Model:
             )
         return network
 
+    def _check(self) -> None:
+        """Compare the weights with the manifest beside them, and that with the receipt."""
+        place, campaign, generation = self.weights.parent, self.campaign, self.generation
+        if campaign is None and not self.facts and not is_committed(place):
+            _LOG.warning(
+                "%s is loaded unchecked: there is no manifest beside it to compare it with",
+                self.weights,
+            )
+            return
+        if campaign is not None and generation is not None:
+            read_generation(campaign, generation)
+        verify_folder(place)
+
     def load_stored(self) -> Network:
         """The network in :attr:`weights`, of whatever game, after digests were checked.
 
@@ -132,8 +149,7 @@ class Model:
             CorruptDataError: the file is damaged.
             UsageError: it cannot have that number of ticks.
         """
-        if is_committed(self.weights.parent):
-            verify_folder(self.weights.parent)
+        self._check()
         network = load_network(self.weights)
         if not self.in_play.ticks:
             return network
@@ -220,7 +236,7 @@ def model_of_campaign(path: Path, wanted: int | str | None = None) -> Model:
         CampaignError: there is no such generation.
     """
     folder = CampaignFolder.open(path)
-    generations = [g for g in folder.generations() if is_committed(folder.checkpoint(g))]
+    generations = folder.generations()
     if not generations:
         raise CampaignError(
             f"{path} has no network yet; go on with it: chess-snn campaign resume {path}"
@@ -244,7 +260,7 @@ def _generation_of(
     if isinstance(wanted, int):
         return wanted
     if wanted is None:
-        return generations[-1]
+        return max(generations[-1], num_finished_iterations(folder))
     champion = champion_of(folder, read_receipts(folder))
     if champion is None:
         raise CampaignError(

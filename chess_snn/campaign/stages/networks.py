@@ -7,8 +7,8 @@ import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.data import read_manifest
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.games import Game, get_game
 from chess_snn.nets import Evaluator, OwnedEvaluator, Precision, make_evaluator
@@ -53,7 +53,7 @@ def evaluator_of(folder: CampaignFolder, generation: int, *, num_threads: int = 
     """
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
-    digest = str(read_manifest(checkpoint).meta["weights_digest"])
+    digest = str(read_generation(folder, generation).meta["weights_digest"])
     device = device_of(folder.config)
     return _kept_evaluator(checkpoint, digest, folder.config.net.precision, device, num_threads)
 

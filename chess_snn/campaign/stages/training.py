@@ -15,6 +15,7 @@ from chess_snn.campaign.stages.window import (
     window_shards,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import ProgressPlan, read_plan
 from chess_snn.campaign.store.receipts import TrainingFacts, measured
@@ -119,6 +120,7 @@ def train_generation(
         td_lambda=config.training.td_lambda_at(values.plan.progress_first),
         setting="training.window_positions",
     )
+    read_generation(folder, iteration)
     trainer = load_trainer(
         folder.checkpoint(iteration), game, device_of(config, ranks.local_rank), ranks,
         # The settings of training may be new in the first iteration of a fork.
@@ -176,7 +178,7 @@ def train_generation(
 
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     """What :func:`train_generation` returned when it committed generation ``iteration + 1``."""
-    return _training_facts(read_manifest(folder.checkpoint(iteration + 1)).meta)
+    return _training_facts(read_generation(folder, iteration + 1).meta)
 
 
 def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
@@ -209,6 +211,7 @@ def check_training_inputs(
     Raises:
         DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
     """
+    read_generation(folder, iteration)
     load_weights(folder.checkpoint(iteration))
     for shard in (values or training_values(folder, iteration)).shards(folder):
         check_shard(shard)

@@ -7,6 +7,7 @@ the receipts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -39,6 +40,8 @@ FORMAT: Final = StoredFormat(
 )
 """Before version 4 the plan was one of version 2."""
 
+MOST_UNDER_WAY: Final = 3
+"""Iterations that may have a plan and no receipt yet."""
 _MISFITS: Final = (ArithmeticError, AttributeError, ConfigError, KeyError, TypeError, ValueError)
 """What a body raises that is JSON and yet not a receipt."""
 
@@ -367,3 +370,14 @@ def recorded_seconds(folder: CampaignFolder) -> float:
 def num_finished_iterations(folder: CampaignFolder) -> int:
     """How many receipts :func:`read_receipts` would read; none is read."""
     return len(numbered_files(folder.receipt))
+
+
+def lost_receipt(folder: CampaignFolder) -> Path | None:
+    """The first receipt that is missing although there are later ones, or far later plans.
+
+    :func:`read_receipts` ends before it. None if no receipt is known to be missing.
+    """
+    finished, begun = num_finished_iterations(folder), len(numbered_files(folder.plan))
+    lost = folder.receipt(finished)
+    is_older = any(path.name > lost.name for path in lost.parent.glob("iter-*.json"))
+    return lost if is_older or finished + MOST_UNDER_WAY < begun else None

@@ -11,6 +11,7 @@ from typing import Final
 
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.plans import next_plan
 from chess_snn.campaign.store.receipts import is_summary, num_finished_iterations, recorded_seconds
 from chess_snn.campaign.strength.match_schedule import (
@@ -19,7 +20,7 @@ from chess_snn.campaign.strength.match_schedule import (
     final_matches,
     player_name,
 )
-from chess_snn.data import read_manifest, utc_now
+from chess_snn.data import utc_now
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.match_files import read_match_body, write_match
@@ -91,8 +92,10 @@ def _games_alone(
     num_threads: int, on_progress: Progress | None,
 ) -> tuple[str, SoloGames]:
     """Name and games of one player; those it played last are kept for its other matches."""
-    checkpoint = None if isinstance(player, str) else folder.checkpoint(player)
-    digest = "" if checkpoint is None else str(read_manifest(checkpoint).meta["weights_digest"])
+    digest = (
+        "" if isinstance(player, str)
+        else str(read_generation(folder, player).meta["weights_digest"])
+    )
     name = player_name(player, simulations)
     key = (folder.path, digest, name, seeds.tobytes(), num_threads)
     if key not in _games_kept:
