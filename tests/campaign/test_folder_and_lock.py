@@ -9,6 +9,7 @@ import pytest
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, load_config
+from chess_snn.campaign.configuration.loading import format_toml, read_toml
 from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.campaign.store.typed_json import read_numbered
@@ -25,6 +26,21 @@ def test_opening_finds_what_was_created_even_after_a_move(new_folder):
     opened = CampaignFolder.open(moved)
     assert (opened.campaign_id, opened.config) == (folder.campaign_id, folder.config)
     assert (opened.path, opened.name) == (moved, "elsewhere")
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("id", "0" * 32), ("created", "2020-01-01T00:00:00+00:00"), ("schema", 2), ("digest", None),
+])
+def test_an_identity_that_was_changed_is_refused_bug(new_folder, name, value):
+    """With another digit, the campaign was recorded as another one."""
+    path = new_folder().path / "campaign.toml"
+    body = read_toml(path)
+    body["identity"][name] = value
+    if value is None:
+        del body["identity"][name]
+    path.write_text(format_toml(body))
+    with pytest.raises(CampaignError, match=r"\[identity\] of .*campaign\.toml"):
+        CampaignFolder.open(path.parent)
 
 
 def test_campaigns_of_one_configuration_have_their_own_identity(new_folder):

@@ -42,8 +42,17 @@ from chess_snn.campaign.configuration.loading import (
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.origin import Origin, read_origin
-from chess_snn.data import StoredFormat, create_text, sweep_temporaries, utc_now, write_text
+from chess_snn.data import (
+    StoredFormat,
+    create_text,
+    is_own_digest,
+    sweep_temporaries,
+    utc_now,
+    with_digest,
+    write_text,
+)
 from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
+from chess_snn.data.formats import DIGEST
 from chess_snn.data.plain_files import refuse_links
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import CampaignError, ConfigError
@@ -52,8 +61,8 @@ from chess_snn.types import Json
 CONFIG_FILE = "campaign.toml"
 REPORT = "report.html"
 """A view of the rest, which any later report replaces: no artifact."""
-FORMAT = StoredFormat("campaign configuration", version=2, upgrades={1: dict})
-"""Version 2 may have an origin."""
+FORMAT = StoredFormat("campaign configuration", version=3, upgrades={1: dict, 2: dict})
+"""Version 2 may have an origin; in version 3 the identity has a digest of itself."""
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 
@@ -79,6 +88,7 @@ _LEVELS = 2
 _LEVELS_OF_SERVICES = 16
 """All: other programs write there, in place."""
 _IDENTITY = "identity"
+_FIRST_WITH_DIGEST = 3
 _ORIGIN = "origin"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
@@ -157,7 +167,9 @@ class CampaignFolder:
             ) from error
         folder = cls(path, uuid.uuid4().hex, config, origin)
         text = folder._format(
-            {"schema": FORMAT.version, "id": folder.campaign_id, "created": utc_now()}
+            with_digest(
+                {"schema": FORMAT.version, "id": folder.campaign_id, "created": utc_now()}
+            )
         )
         if fill is None:
             if not create_text(path / CONFIG_FILE, text):
@@ -314,7 +326,11 @@ def _parsed(path: Path, text: str) -> CampaignFolder:
     if not _ID.fullmatch(known):
         raise CampaignError(f"{file} has no identity.id; it was edited or truncated")
     # The first ones did not say their version.
-    FORMAT.check(identity.get("schema", 1), file)
+    version = FORMAT.check(identity.get("schema", 1), file)
+    if (version >= _FIRST_WITH_DIGEST or DIGEST in identity) and not is_own_digest(identity):
+        raise CampaignError(
+            f"the [identity] of {file} was changed since the campaign began; restore it from a copy"
+        )
     return CampaignFolder(
         path, known, build_config(values), None if origin is None else read_origin(origin)
     )

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.receipts import lost_receipt
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files
 from chess_snn.data import StoredFormat, create_text, is_committed, read_manifest, utc_now
 from chess_snn.data.files import make_folder, sync_folder, writing
@@ -178,10 +179,11 @@ def created_of(folder: CampaignFolder, generation: int) -> tuple[str, bool]:
 
 
 def missing_facts(folder: CampaignFolder) -> Json:
-    """Numbers of iterations and generations that were removed, and of corrupt artifacts."""
+    """The first lost receipt, and numbers of what was removed or corrupt."""
     removed = [path for path in read_removals(folder) if not (folder.path / path).exists()]
-    notes = read_notes(folder)
+    notes, lost = read_notes(folder), lost_receipt(folder)
     return {
+        "lost_receipt": None if lost is None else folder.name_of(lost),
         "removed_iterations": sum(path.startswith("games/") for path in removed),
         "removed_generations": sum(path.startswith("checkpoints/") for path in removed),
         "quarantined": len({note.path for note in notes if note.event == "quarantined"}),
@@ -192,7 +194,12 @@ def missing_facts(folder: CampaignFolder) -> Json:
 
 def missing_notices(folder: CampaignFolder) -> list[str]:
     """:func:`missing_facts` in a line or two; none if everything is there."""
-    facts, notices = missing_facts(folder), []
+    facts, notices = missing_facts(folder), list[str]()
+    if facts["lost_receipt"] is not None:
+        notices.append(
+            f"{facts['lost_receipt']} is missing, so its iteration and all later ones count as "
+            f"unfinished. Restore it from a copy, or: chess-snn verify {folder.path} --repair"
+        )
     if facts["removed_iterations"] or facts["removed_generations"]:
         notices.append(
             f"Removed by `chess-snn gc`: the games of {facts['removed_iterations']:,} iterations, "
