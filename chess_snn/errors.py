@@ -45,6 +45,11 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def printable(text: str) -> str:
+    """``text`` as :func:`one_line` writes it, in as many lines as it has."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
 class ChessSnnError(Exception):
     """Base of every error this package raises on purpose."""
 

@@ -31,7 +31,7 @@ from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.data.plain_files import open_in_place
-from chess_snn.errors import UsageError, without_credentials
+from chess_snn.errors import UsageError, one_line, without_credentials
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from flows.servers import is_embedded
@@ -99,7 +99,7 @@ def log_file(folder: CampaignFolder) -> events.Listener:
         if not is_due(event):
             return
         time_s = datetime.now().astimezone().isoformat(timespec="seconds")
-        lines = (" ".join(line.split("\n")) for line in event_lines(event))
+        lines = (one_line(" ".join(line.split("\n"))) for line in event_lines(event))
         try:
             with open(folder.log_file, "a", encoding="utf-8", opener=open_in_place) as file:
                 file.writelines(f"{time_s} {line}\n" for line in lines)

@@ -14,14 +14,29 @@ from typing import Final, Self, TypeVar
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from chess_snn.errors import printable
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
-console = Console(highlight=False)
+
+class PrintableConsole(Console):
+    """Writes out what a terminal would obey in a text, such as the name of a folder."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """The segments of ``renderable``; its styles, and what moves the cursor, stay."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+console = PrintableConsole(highlight=False)
+errors = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
 
 Row = TypeVar("Row")
 
@@ -45,6 +60,11 @@ def print_message(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
+def print_notice(text: str) -> None:
+    """Print a line to standard error, so that standard output can be taken as it is."""
+    errors.print(text, markup=False)
+
+
 def print_json(body: object) -> None:
     """Print ``body`` alone to standard output."""
     typer.echo(json.dumps(body, indent=2))
@@ -53,7 +73,7 @@ def print_json(body: object) -> None:
 def make_table(title: str | None, *headings: str, left: Container[str] = ()) -> Table:
     """A table without rows. Columns are aligned to the right, or if in ``left`` to the left."""
     table = Table(
-        title=None if title is None else Text(title),  # brackets in a name are no markup
+        title=None if title is None else Text(printable(title)),  # brackets in a name are no markup
         title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1),
     )
     for heading in headings:
@@ -68,7 +88,7 @@ def table_of(
     """A table of ``rows``; ``columns`` makes the cells by heading. See :func:`make_table`."""
     table = make_table(title, *columns, left=left)
     for row in rows:
-        table.add_row(*(Text(cell(row)) for cell in columns.values()))
+        table.add_row(*(Text(printable(cell(row))) for cell in columns.values()))
     return table
 
 

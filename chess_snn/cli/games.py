@@ -27,6 +27,7 @@ from chess_snn.cli.console import (
     make_table,
     print_json,
     print_message,
+    print_notice,
     print_rows,
     table_of,
     work_bar,
@@ -93,7 +94,7 @@ def _open(directory: Path) -> GameCollection:
     collection = open_collection(directory)
     if (directory / CONFIG_FILE).is_file():
         for notice in missing_notices(CampaignFolder.open(directory)):
-            typer.echo(notice, err=True)
+            print_notice(notice)
     return collection
 
 
@@ -189,7 +190,7 @@ def show(
         write_text(svg, board_svg(board))
     if png is not None:
         write_bytes(png, board_png(board))
-    typer.echo(text)
+    print_message(text)
     mover = "White" if board.turn == chess.WHITE else "Black"
     typer.echo(f"After {ply} of {num_plies} plies, {mover} to move:\n")
     typer.echo(draw_board(board, chess.WHITE, ascii_only=True))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 import typer
-from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from chess_snn import __version__
+from chess_snn.cli.console import print_notice
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
@@ -190,7 +190,5 @@ def _mute_output() -> None:
 
 
 def _fail(message: str, exit_code: int) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"error: {message}", markup=False
-    )
+    print_notice(f"error: {message}")
     raise SystemExit(exit_code)

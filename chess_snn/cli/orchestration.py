@@ -8,9 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import typer
-
-from chess_snn.cli.console import print_message
+from chess_snn.cli.console import print_message, print_notice
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.types import Json
 
@@ -87,7 +85,7 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
         module = _load("tasks.tracking.campaign_run", "orchestration")  # MLflow takes a second
         found = getattr(module, function)(store, *arguments)
     except ChessSnnError as error:
-        typer.echo(f"{problem}: {error}", err=True)
+        print_notice(f"{problem}: {error}")
         return None
     if done:
         print_message(done)
@@ -107,9 +105,7 @@ def record_study(body: Json, files: Sequence[Path]) -> None:
         run_id = module.record_study(_load("tasks.tracking", "orchestration").tracking_uri(), body,
                                      files)
     except ChessSnnError as error:
-        typer.echo(
-            f"MLflow does not have the study; the same command records it: {error}", err=True
-        )
+        print_notice(f"MLflow does not have the study; the same command records it: {error}")
     else:
         print_message(f"MLflow: run {run_id}")
 

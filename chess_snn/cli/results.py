@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
@@ -16,10 +15,17 @@ from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import is_faulty, ladder_test_line
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
-from chess_snn.cli.console import console, print_json, print_message, table_of
+from chess_snn.cli.console import (
+    PrintableConsole,
+    console,
+    print_json,
+    print_message,
+    print_notice,
+    table_of,
+)
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.data import write_text
-from chess_snn.errors import CampaignError, UsageError
+from chess_snn.errors import CampaignError, UsageError, printable
 from chess_snn.evaluation.ratings.result import Rating
 from chess_snn.report.columns import (
     LEARNING_COLUMNS,
@@ -68,13 +74,13 @@ def results_command(
     elif as_csv:
         text = results_csv(folder.config, rows)
     elif not rows:
-        text = f"{folder.path}: no iteration is finished yet\n"
+        text = printable(f"{folder.path}: no iteration is finished yet\n")
     else:
         faulty = [match for receipt in receipts for match in receipt.matches if is_faulty(match)]
         tables = _tables(folder, rows, faulty, finals)
         is_shown = out is None and console.is_terminal
         buffer = io.StringIO()
-        lines = console if is_shown else Console(
+        lines = console if is_shown else PrintableConsole(
             file=buffer, width=_FILE_WIDTH, highlight=False, color_system=None
         )
         for table in tables:
@@ -85,7 +91,7 @@ def results_command(
     else:
         write_text(out, text)
     for notice in missing_notices(folder):
-        typer.echo(notice, err=True)  # so that a table or JSON can be taken as it is
+        print_notice(notice)
 
 
 def _tables(

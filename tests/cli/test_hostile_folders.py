@@ -1,5 +1,6 @@
 """Campaigns and networks from elsewhere: one line for each, and nothing outside is touched."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,5 +37,45 @@ def test_what_a_link_leads_to_is_neither_written_nor_deleted_bug(
 
 def test_weights_larger_than_the_memory_are_one_line(refused, tmp_path):
     with (tmp_path / "weights.safetensors").open("wb") as file:
-        file.truncate(1 << 45)
+        file.truncate(1 << 43)
     assert "memory" in refused("analyse", "--model", "weights.safetensors")
+
+
+NAME = "evil\x1b[31m\x1b]0;title\x07\r\x9b2J\u202e"
+"""Would colour, clear and overwrite a terminal, and turn the direction of its text."""
+
+
+@pytest.mark.parametrize("command", [
+    "campaign status", "results", "verify", "gc", "watch --once", "models list", "models show",
+    "games show", "games stats", "report", "ratings", "campaign extend --iterations 1",
+])
+def test_a_name_does_not_reach_the_terminal_as_commands_bug(chess_snn, folder, tmp_path, command):
+    folder.receipt(0).unlink()  # so that notices are printed too
+    folder.path.rename(tmp_path / NAME)
+    name, *rest = command.split()
+    group = [rest.pop(0)] if name in {"campaign", "models", "games"} else []
+    done = chess_snn(name, *group, NAME, *rest)
+    printed = done.stdout + done.stderr
+    assert printed
+    assert all(c.isprintable() or c == "\n" for c in printed), printed
+
+
+def test_names_as_long_as_they_may_be_and_others_in_a_folder_are_harmless(chess_snn, folder):
+    (folder.path / ("n" * 255)).write_text("")
+    (folder.path / "games" / ("n" * 255)).mkdir()
+    (folder.path / "GAMES").mkdir()
+    os.mkfifo(folder.path / "receipts" / "pipe")
+    deep = folder.path.joinpath("games", *("d" * 100 for _ in range(30)))
+    deep.mkdir(parents=True)
+    assert chess_snn("verify", "campaign").returncode == 0
+    assert chess_snn("gc", "campaign", "--yes").returncode == 0
+    assert deep.is_dir()
+
+
+def test_a_lost_receipt_is_said_wherever_iterations_are_shown_bug(chess_snn, folder):
+    folder.receipt(0).unlink()
+    for command in ("campaign status", "results"):
+        done = chess_snn(*command.split(), "campaign")
+        assert "receipts/iter-000000.json is missing" in done.stdout + done.stderr
+    assert chess_snn("report", "campaign").returncode == 0
+    assert "receipts/iter-000000.json is missing" in (folder.path / "report.html").read_text()
