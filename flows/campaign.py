@@ -25,6 +25,7 @@ from chess_snn.campaign.machine.warm_up import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.first_generation import is_warm
+from chess_snn.campaign.stages.window import removed_games_notice
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
@@ -191,8 +192,9 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     backup = open_backup(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
-    if (notice := ladder_notice(folder.config)) is not None:
-        board.message(notice)
+    for notice in (ladder_notice(folder.config), removed_games_notice(folder)):
+        if notice is not None:
+            board.message(notice)
     with ExitStack() as stack:
         stack.enter_context(record.tracked_run(folder, board.message, flow_run_link(folder)))
         pool = stack.enter_context(watched_workers(folder, board))

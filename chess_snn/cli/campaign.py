@@ -23,6 +23,7 @@ from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
+from chess_snn.campaign.stages.window import removed_games_notice
 from chess_snn.campaign.store.folder import REPORT
 from chess_snn.campaign.store.naming import claim_campaign_path
 from chess_snn.campaign.store.notes import missing_facts, missing_notices
@@ -217,6 +218,8 @@ def extend(
     folder = CampaignFolder.open(directory)
     is_running = extend_campaign(folder, iterations=iterations, hours=hours)
     print_message(f"{folder.path} lasts {campaign_length(folder)} now.")
+    if (notice := removed_games_notice(folder)) is not None:
+        print_message(notice)
     print_message(
         "It is running, and goes on after the iterations that it had; should it have ended "
         f"meanwhile: chess-snn campaign resume {directory}"

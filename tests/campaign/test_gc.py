@@ -13,12 +13,13 @@ from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt
 from chess_snn.campaign.artifacts.retention import first_iteration_needed, generations_needed
+from chess_snn.campaign.forking import fork_campaign, fork_config
 from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.versions import campaign_versions
 from chess_snn.campaign.stages import window_shards
 from chess_snn.campaign.stages.networks import evaluator_of
-from chess_snn.campaign.stages.window import iteration_to_train
+from chess_snn.campaign.stages.window import iteration_to_train, removed_games_notice
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.campaign.store.notes import (
     missing_facts,
@@ -195,6 +196,21 @@ def test_what_was_removed_is_noted_and_everybody_copes(finished: CampaignFolder)
     assert missing_notices(finished)[0].startswith("Removed by `chess-snn gc`: the games of 2 it")
     with pytest.raises(UsageError, match="chess-snn gc"):
         open_collection(finished.path)
+
+
+def test_games_that_the_next_window_lacks_are_counted_bug(
+    finished: CampaignFolder, tmp_path: Path
+) -> None:
+    """A campaign that was extended or forked after gc went another way, and nothing said so."""
+    assert removed_games_notice(finished) is None
+    dispose(finished, find_disposable(finished))
+    notice = removed_games_notice(finished)
+    assert notice is not None
+    assert "4 of the 4 shards, with 12 games" in notice
+    config = fork_config(finished, 1, ["campaign.iterations=4"])
+    notice = removed_games_notice(fork_campaign(finished, tmp_path / "fork", 1, config))
+    assert notice is not None
+    assert "2 of the 2 shards, with 6 games" in notice
 
 
 def test_a_network_that_was_removed_is_named_as_such(running: CampaignFolder) -> None:
