@@ -38,7 +38,7 @@ def test_what_a_link_leads_to_is_neither_written_nor_deleted_bug(
 def test_weights_larger_than_the_memory_are_one_line(refused, tmp_path):
     with (tmp_path / "weights.safetensors").open("wb") as file:
         file.truncate(1 << 43)
-    assert "memory" in refused("analyse", "--model", "weights.safetensors")
+    assert "memory" in refused("analyse", "startpos", "--model", "weights.safetensors")
 
 
 NAME = "evil\x1b[31m\x1b]0;title\x07\r\x9b2J\u202e"
