@@ -114,10 +114,9 @@ def _stop_all(running: list[Server]) -> None:
 
 def _summary(directory: Path, settings: ServiceSettings, pages: Mapping[str, str]) -> str:
     """Where everything is, and what to do next; holds no password."""
-    exports = (
-        f"export PREFECT_API_URL={settings.prefect_url} MLFLOW_TRACKING_URI={settings.mlflow_url}"
-    )
+    exports = f"export PREFECT_API_URL={settings.prefect_url}"
     if settings.credentials is None:
+        # MLflow's is not needed: commands use the files of its store, which are there after `down`.
         file = shlex.quote(str(directory / CREDENTIALS_FILE))
         exports += f"\n  export {AUTH_VARIABLE}=$(cat {file})"
     else:
@@ -125,6 +124,7 @@ def _summary(directory: Path, settings: ServiceSettings, pages: Mapping[str, str
             exports = f"CHESS_SNN_CREDENTIALS=$(cat $CHESS_SNN_CREDENTIALS_FILE)\n  {exports}"
         exports += (
             f" {AUTH_VARIABLE}=$CHESS_SNN_CREDENTIALS"
+            f" MLFLOW_TRACKING_URI={settings.mlflow_url}"
             " MLFLOW_TRACKING_USERNAME=${CHESS_SNN_CREDENTIALS%%:*}"
             " MLFLOW_TRACKING_PASSWORD=${CHESS_SNN_CREDENTIALS#*:}"
         )

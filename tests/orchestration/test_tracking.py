@@ -29,6 +29,7 @@ from mlflow_stores import made_version, prepare_store  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.store.origin import Origin  # noqa: E402
+from chess_snn.errors import CorruptDataError  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import (  # noqa: E402
     build_network,
@@ -362,6 +363,14 @@ def test_files_of_the_run_are_replaced(uri, tmp_path):
     (kept,) = (tmp_path / "home/services/mlartifacts").rglob("results.csv")
     assert kept.read_text() == "new"
     assert run.info.run_id in str(kept)
+
+
+def test_a_checkpoint_that_is_not_the_network_of_its_receipt_is_not_registered(uri, weights):
+    tracker = CampaignTracker(uri, campaign())
+    with pytest.raises(CorruptDataError, match="generation 1"):
+        tracker.record_iteration(0, METRICS, made_version(1, digest="of another"), weights)
+    assert client(uri).search_model_versions(f"name = '{MODEL_NAME}'") == []
+    assert CampaignTracker(uri, campaign()).recorded_iterations == set()
 
 
 def test_only_a_recorded_generation_can_be_promoted(uri):
