@@ -135,6 +135,17 @@ def test_mlflow_loads_a_version_by_the_address_of_the_moved_database(home):
     assert best_move(store_of(home), CHAMPION) == best_move(store_of(home), "models:/chess-snn/1")
 
 
+def test_a_version_with_the_absolute_place_of_an_earlier_commit_is_read_after_a_move(home, digest):
+    with closing(sqlite3.connect(home / "services" / "mlflow.db")) as connection, connection:
+        for column in ("source", "storage_location"):
+            connection.execute(
+                f"UPDATE model_versions SET {column} = "
+                f"replace({column}, 'mlflow-artifacts:', 'file:///old/home/services/mlartifacts')"
+            )
+    assert client_of(home).get_model_version("chess-snn", "1").source.startswith("file:///old/")
+    assert digest_of(fetched()) == digest
+
+
 @pytest.mark.slow
 def test_versions_of_a_server_and_of_a_file_are_read_with_and_without_a_server(home, tmp_path):
     def served(port: int):
