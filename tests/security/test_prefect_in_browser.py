@@ -157,7 +157,9 @@ def test_the_link_opens_a_page_that_starts_runs_and_shows_them(home, link, conte
         deployment = client.read_deployment_by_name("campaign/local")
     page.goto(f"{base}/deployments/deployment/{deployment.id}/run")
     page.get_by_text("preset").first.wait_for()
+    page.wait_for_load_state("networkidle")  # before that the button may do nothing
     page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(lambda url: not url.endswith("/run"))
     (run,) = wait_for(lambda: flow_runs(home).items() - before.items(), "the form had no effect")
     page.goto(f"{base}/runs/flow-run/{run[0]}")
     page.get_by_text(run[1]).first.wait_for()
