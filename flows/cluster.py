@@ -88,7 +88,8 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerP
     train_on = {slot.device for slot in plan.slots if "train" in slot.roles}
     say(
         f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {threads} "
-        f"thread{'' if threads == 1 else 's'} each"
+        f"thread{'' if threads == 1 else 's'} each, "
+        f"{folder.config.self_play.games_per_iteration:,} games an iteration"
         + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
     say(choose_ranks(folder.config, len(plan.slots[0].machine_gpus)).why)

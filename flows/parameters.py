@@ -5,6 +5,7 @@ those of the settings' own fields.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -21,6 +22,7 @@ from chess_snn.campaign.configuration.loading import (
     setting_field,
 )
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
+from chess_snn.campaign.machine.workers import config_here
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
@@ -125,7 +127,9 @@ def new_campaign(
     if with_games and not start_from:
         raise ConfigError("with_games takes the games of start_from; name a network there")
     start = find_start(start_from, fetch_model) if start_from else None
-    config = (start.load_config if start else load_config)(preset, settings=settings)
+    config = config_here(partial(
+        start.load_config if start else load_config, preset, settings=settings
+    ))
     config.find_engines()
     check_store(config.storage)
     check_workers(config)

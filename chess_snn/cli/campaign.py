@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.forking import fork_campaign, fork_config
 from chess_snn.campaign.integrity.preflight import check_before_run
-from chess_snn.campaign.machine.workers import plan_here
+from chess_snn.campaign.machine.workers import config_here, plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages.window import removed_games_notice
@@ -118,9 +119,9 @@ def start(
         raise UsageError("--with-games takes the games of --from; name a network there")
     begin = find_start(start_from, fetch_model) if start_from else None
     games = given_settings({"supervised.games": warm_start and str(warm_start)})
-    configuration = (begin.load_config if begin else load_config)(
-        preset, config, [*(set or []), *games, *pace]
-    )
+    configuration = config_here(partial(
+        begin.load_config if begin else load_config, preset, config, [*(set or []), *games, *pace]
+    ))
     _check_before_create(configuration)
     fixed = check_dataset(configuration)
     folder = create_campaign(

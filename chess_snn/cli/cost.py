@@ -1,6 +1,7 @@
 """``models cost`` and ``campaign estimate``: what networks cost and how long iterations take."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from chess_snn.campaign.machine.cost import (
     predict_campaign,
     predict_receipt,
 )
+from chess_snn.campaign.machine.workers import config_here
 from chess_snn.campaign.models.references import KNOWN_MODELS, Model
 from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.campaign.viewing.lines import joules_text, si_text
@@ -193,7 +195,7 @@ def estimate(
             )
         _compare(folder, _measure(folder.config))
         return
-    configuration = load_config(preset, config, set or [])
+    configuration = config_here(partial(load_config, preset, config, set or []))
     pace = _measure(configuration)
     _print_costs(configuration, predict_campaign(configuration, pace, plies))
 

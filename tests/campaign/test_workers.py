@@ -190,13 +190,6 @@ def test_every_gpu_that_has_a_micro_batch_trains_by_itself(
     assert choice.number == number
 
 
-def test_the_gpu_preset_trains_on_as_many_gpus_as_it_has_micro_batches():
-    assert choose_ranks(load_config("gpu"), 8).number == 1
-    larger = ["training.batch_size=2048", "training.micro_batch=256"]
-    preset = load_config("gpu", settings=larger)
-    assert choose_ranks(preset, 8).number == 8
-
-
 def test_more_gpus_than_micro_batches_leave_some_idle_and_say_so():
     choice = choose_ranks(training_config("training.micro_batch=512"), 8)
     assert "2 processes on a machine of 8 GPUs" in choice.why

@@ -1,4 +1,4 @@
-"""The shipped preset on eight devices, simulated here: every one plays in every iteration."""
+"""The shipped preset on eight devices, simulated here: all play and train in every iteration."""
 
 import re
 import subprocess
@@ -21,12 +21,11 @@ from flows.servers import prefect_server  # noqa: E402
 NUM_GPUS = 8
 SHARDS_EACH = 2
 SETTINGS = (
-    # As the preset, with few games: its 8,192 are two shards of 512 for each GPU.
     "self_play.games_per_iteration=32", "self_play.games_per_shard=4",
     "self_play.concurrent_games=4",
     "campaign.hours=0", "campaign.iterations=2", "net.size=tiny",
     "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
-    "search.simulations_last=2", "training.batch_size=32", "training.micro_batch=32",
+    "search.simulations_last=2", "training.batch_size=32",
     "training.window_positions=10000", 'evaluation.opponents=["random"]',
     "evaluation.num_openings=1", "evaluation.max_plies=4", "evaluation.won_positions=1",
     "evaluation.ladder_test=false", "evaluation.final_openings=0",
@@ -34,7 +33,9 @@ SETTINGS = (
 )
 
 
-def test_all_devices_play_in_every_iteration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_all_devices_play_and_train_in_every_iteration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
     monkeypatch.setenv(SIMULATED_GPUS, str(NUM_GPUS))
     directory = tmp_path / "c"
@@ -45,10 +46,14 @@ def test_all_devices_play_in_every_iteration(tmp_path: Path, monkeypatch: pytest
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"self-play: {NUM_GPUS} workers on GPUs 0-7 (simulated), 1 thread each" in done.stdout
+    assert "32 games an iteration" in done.stdout
+    assert f"training in {NUM_GPUS} processes, one for each GPU" in done.stdout
     assert "without a worker" not in done.stdout
 
     folder = CampaignFolder.open(directory)
+    assert folder.config.training.micro_batch == 32 // NUM_GPUS
     receipts = read_receipts(folder)
+    assert [receipt.training.metrics["ranks"] for receipt in receipts] == [NUM_GPUS] * 2
     assert [receipt.plan.num_shards for receipt in receipts] == [NUM_GPUS * SHARDS_EACH] * 2
     shards: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for name, line in task_lines(folder).items():

@@ -59,11 +59,12 @@ def load_config(
     settings: Sequence[Setting] = (),
     *,
     network: Json | None = None,
+    over_preset: Sequence[Setting] = (),
 ) -> CampaignConfig:
     """Build a configuration; later sources and later ``settings`` win.
 
     ``network`` replaces the preset's settings of the network. The preset's precision stays where
-    ``network`` names none and has neurons that spike.
+    ``network`` names none and has neurons that spike. ``over_preset`` wins over the preset alone.
 
     Raises:
         ConfigError: an unknown preset or setting, an unreadable file, a value out of range.
@@ -75,6 +76,7 @@ def load_config(
         keeps = ("precision",) if network.get("activation") != "relu" else ()
         preset_net = values.get("net", {})
         values["net"] = {n: v for n, v in preset_net.items() if n in keeps} | network
+    _merge_settings(values, over_preset)
     if file is not None:
         _merge(values, _read_file(file))
     return _with_settings(values, settings)
@@ -229,9 +231,13 @@ def _read_file(path: Path) -> Json:
 
 
 def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
-    for setting in settings:
-        _merge(values, _nested(*_name_and_value(setting)))
+    _merge_settings(values, settings)
     return _build(values)
+
+
+def _merge_settings(onto: Json, settings: Sequence[Setting]) -> None:
+    for setting in settings:
+        _merge(onto, _nested(*_name_and_value(setting)))
 
 
 def _name_and_value(setting: Setting) -> tuple[str, object]:

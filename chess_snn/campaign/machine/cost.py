@@ -11,6 +11,7 @@ from typing import Final
 import torch
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.warm_up import scratch_window
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.stages.networks import self_play_searches
@@ -68,8 +69,8 @@ def measure_pace(
 ) -> Pace:
     """Play some plies as one worker of a campaign of ``config`` would, and train some steps.
 
-    Takes some seconds. The other workers are taken to be as fast at the same time. ``on_progress``
-    is called with (measurements done, 2).
+    Takes some seconds. The other workers, and the other processes that share a step, are taken to
+    be as fast at the same time. ``on_progress`` is called with (measurements done, 2).
     """
     players = plan_here(config).players
     records, evaluations_per_s = measure_self_play(
@@ -77,10 +78,12 @@ def measure_pace(
     )
     if on_progress is not None:
         on_progress(1, 2)
-    samples_per_s = measure_training(config, records, num_cores()).samples_per_s
+    num_ranks = choose_ranks(config, len(training_gpus(config))).number
+    share = replace(config.training, batch_size=-(-config.training.batch_size // num_ranks))
+    trained = measure_training(replace(config, training=share), records, num_cores())
     if on_progress is not None:
         on_progress(2, 2)
-    return Pace(len(players) * evaluations_per_s, samples_per_s)
+    return Pace(len(players) * evaluations_per_s, num_ranks * trained.samples_per_s)
 
 
 def measure_training(

@@ -1,6 +1,7 @@
 """How many worker processes a machine gives to a campaign, and what each of them gets."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +40,35 @@ class WorkerPlan:
     def players(self) -> list[WorkerSlot]:
         """Those that play games."""
         return [slot for slot in self.slots if "play" in slot.roles]
+
+
+def config_here(load: Callable[..., CampaignConfig]) -> CampaignConfig:
+    """The configuration of a new campaign, for those GPUs of this machine that it may use.
+
+    Where ``execution.device`` is ``cuda``, a preset is for one GPU. Several share its work: with
+    the square root of their number times the games, and a micro-batch of a step for each; see
+    decision 43. With a scheduler's address, the workers are not known yet, and nothing changes.
+
+    Args:
+        load: makes the configuration, with ``over_preset`` as
+            :func:`chess_snn.campaign.configuration.loading.load_config` has it.
+
+    Raises:
+        ConfigError: a GPU is asked for that does not exist; or as ``load``.
+    """
+    config = load()
+    execution, training = config.execution, config.training
+    if execution.device != "cuda" or config.cluster.kind != "local":
+        return config
+    num_gpus = len(choose_devices(execution.device, execution.gpus, gpus_for(config)))
+    if num_gpus == 1:
+        return config
+    games = round(config.self_play.games_per_iteration * math.sqrt(num_gpus))
+    share = max(2, -(-training.batch_size // num_gpus))
+    return load(over_preset=[
+        ("self_play.games_per_iteration", games),
+        ("training.micro_batch", min(training.micro_batch, share)),
+    ])
 
 
 def plan_here(config: CampaignConfig) -> WorkerPlan:

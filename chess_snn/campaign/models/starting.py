@@ -30,7 +30,7 @@ class Start:
 
     def load_config(
         self, preset: str | None = None, file: Path | None = None,
-        settings: Sequence[Setting] = (),
+        settings: Sequence[Setting] = (), *, over_preset: Sequence[Setting] = (),
     ) -> CampaignConfig:
         """The settings of a new campaign, whose `net.…` are those of the network if none are given.
 
@@ -40,7 +40,9 @@ class Start:
             ConfigError: as there.
             UsageError: the network is of another game or shape than the settings ask for.
         """
-        config = load_config(preset, file, settings, network=self.settings)
+        config = load_config(
+            preset, file, settings, network=self.settings, over_preset=over_preset
+        )
         self.check(config)
         return config
 
