@@ -7,6 +7,8 @@ from typing import Final
 from chess_snn.errors import UsageError
 
 LOOPBACK: Final = "127.0.0.1"
+_BACKLOG: Final = 2048
+"""Connections that may wait for a server to accept them."""
 
 
 def is_loopback(host: str) -> bool:
@@ -37,6 +39,21 @@ def free_port() -> int:
         return port
 
 
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens on the port, and whose connections send small answers at once.
+
+    As for other servers, a port whose last connections are still closing is free.
+
+    Raises:
+        OSError: the address is taken, or not of this machine.
+    """
+    # IPv4 sorts first.
+    family, *_, address = min(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
+    return listener
+
+
 def check_port(host: str, port: int, server: str, option: str) -> None:
     """Return if ``server`` could listen on the port now.
 
@@ -50,10 +67,7 @@ def check_port(host: str, port: int, server: str, option: str) -> None:
         UsageError: it could not; names the fix.
     """
     try:
-        # IPv4 sorts first.
-        family, *_, address = min(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        # As servers do: a port whose last connections are still closing is free.
-        with socket.create_server(address[:2], family=family):
+        with listening_socket(host, port):
             return
     except (OSError, UnicodeError) as error:  # the latter for what no name can be
         raise UsageError(

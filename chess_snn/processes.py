@@ -60,7 +60,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 def start(
     command: Sequence[str], *, environment: Mapping[str, str] | None = None,
     stdout: IO[Any] | int | None = None, stderr: IO[Any] | int | None = None,
-    tree_grace_s: float | None = None,
+    tree_grace_s: float | None = None, inherited: Sequence[int] = (),
 ) -> "subprocess.Popen[bytes]":
     """Start a child in a session of its own; on Linux it ends with the *thread* that called this.
 
@@ -74,12 +74,13 @@ def start(
         tree_grace_s: if given, a process between this one and the command ends all descendants of
             the command, which may have sessions of their own: so many seconds after SIGTERM the
             rest is killed. Needs psutil.
+        inherited: open files that the command takes over, under the same numbers.
     """
     tree = [] if tree_grace_s is None else [_TREE, str(tree_grace_s)]
     return subprocess.Popen(
         [sys.executable, "-I", __file__, str(os.getpid()), *tree, *command],
         env=os.environ | dict(environment or {}), stdin=subprocess.DEVNULL, stdout=stdout,
-        stderr=stderr, start_new_session=True,
+        stderr=stderr, start_new_session=True, pass_fds=inherited,
     )
 
 
@@ -121,7 +122,7 @@ def end_session(
 def log_tail(log_file: Path) -> str:
     """The last lines of a log, for messages."""
     lines = log_file.read_text(errors="replace").splitlines()
-    return "\n".join(lines[-_LOG_TAIL_LINES:]) or "(empty)"
+    return "\n".join(lines[-_LOG_TAIL_LINES:])
 
 
 def describe_exit(code: int) -> str:

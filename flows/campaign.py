@@ -61,7 +61,7 @@ from flows.listeners import (
     log_lines,
     progress_artifact,
 )
-from flows.servers import prefect_server
+from flows.servers import call_with_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
@@ -149,15 +149,15 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
         """The campaign in ``directory``, whose lock this process has."""
         run_campaign(folder, [listener])
 
-    def tell(text: str) -> None:
-        listener(Message(text))
+    log = log_file(folder)
 
-    with (
-        campaign_lock(folder),  # before a server is started
-        prefect_server(folder.services, tell=tell),
-        tags(campaign_tag(folder.campaign_id)),
-    ):
-        locked_campaign(str(folder.path))
+    def tell(text: str) -> None:
+        for listen in (listener, log):
+            listen(Message(text))
+
+    with campaign_lock(folder), tags(campaign_tag(folder.campaign_id)):
+        # The folder is the truth: what a lost server knew of the campaign is not needed.
+        call_with_server(partial(locked_campaign, str(folder.path)), folder.services, tell)
 
 
 def record_at_rest(folder: CampaignFolder) -> int:

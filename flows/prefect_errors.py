@@ -7,6 +7,7 @@ from typing import Final
 
 import httpx
 from prefect.client.orchestration import get_client
+from prefect.exceptions import ObjectNotFound
 from prefect.settings import (
     PREFECT_API_URL,
     PREFECT_CLIENT_MAX_RETRIES,
@@ -30,6 +31,14 @@ class ServerGoneError(ChessSnnError):
     """The Prefect server stopped answering, or fails; everything committed is safe."""
 
     code = "server.gone"
+
+    def __init__(self, what: str) -> None:
+        """``what`` says which server failed, and how."""
+        super().__init__(
+            f"{what}; everything committed is safe. See that it runs and that its disk has room, "
+            "then `chess-snn campaign resume`"
+        )
+        self.what = what
 
 
 def check_server(api_url: str) -> None:
@@ -84,19 +93,25 @@ def await_server(tell: LogFn) -> None:
 
 @contextmanager
 def answering(api_url: str) -> Iterator[None]:
-    """Raise a ServerGoneError of one line if the server stops answering in the block, or fails."""
+    """Raise a ServerGoneError of one line if the server stops answering in the block, or fails.
+
+    So does a server that no longer knows a run of the block, as after the loss of its database.
+    """
     try:
         yield
-    except (httpx.TransportError, httpx.HTTPStatusError, RuntimeError) as error:
+    except (httpx.TransportError, httpx.HTTPStatusError, RuntimeError, ObjectNotFound) as error:
         # Where a flow begins, Prefect raises a RuntimeError from the error of its client.
         cause = error.__cause__ if isinstance(error, RuntimeError) else error
-        is_status = isinstance(cause, httpx.HTTPStatusError) and cause.response.is_server_error
-        if cause is None or not (is_status or isinstance(cause, httpx.TransportError)):
-            raise
-        raise ServerGoneError(
-            f"the Prefect server at {api_url} failed ({_reason(cause)}); everything committed is "
-            "safe. See that it runs and that its disk has room, then `chess-snn campaign resume`"
-        ) from error
+        match cause:
+            case ObjectNotFound():
+                reason = "it has lost the run"
+            case httpx.TransportError():
+                reason = _reason(cause)
+            case httpx.HTTPStatusError(response=response) if response.is_server_error:
+                reason = _reason(cause)
+            case _:
+                raise
+        raise ServerGoneError(f"the Prefect server at {api_url} failed ({reason})") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -1,41 +1,38 @@
 """Server processes: started, awaited, shared with other processes, and never left behind.
 
-Beside the data of a server is its record, which names its process and its address. The process that
-started the server, its owner, holds a lock on the record until it ends, however it ends. While the
-record is locked, other processes on this machine share the server; on other machines a start is
-refused. A record without a lock names a process that a dead owner left: it is stopped before the
-next start. On Linux the kernel has told it to end already (:mod:`chess_snn.processes`).
+While the record of a server is locked (:mod:`flows.server_records`), other processes on this
+machine share the server; on other machines a start is refused. A record without a lock names a
+process that a dead owner left: it is stopped before the next start. On Linux the kernel has told it
+to end already (:mod:`chess_snn.processes`).
+
+A server that ends by itself is started again. Its owner has opened the socket and keeps it, so that
+meanwhile clients wait for an answer, and no other process can take the port.
 """
 
-import fcntl
-import json
 import logging
 import os
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
 import psutil
 
 from chess_snn import processes
-from chess_snn.campaign.store.typed_json import from_json
-from chess_snn.data import read_json
-from chess_snn.data.files import make_folder, writing
+from chess_snn.data.files import writing
 from chess_snn.data.plain_files import open_in_place
-from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
-from chess_snn.ports import LOOPBACK
+from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.ports import LOOPBACK, listening_socket
 from chess_snn.processes import describe_exit, log_tail
 from chess_snn.types import LogFn
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from flows.server_records import ServerRecord, claim_record, read_record, write_record
 
 HOST: Final = LOOPBACK
 """Embedded servers listen on loopback only: what is sent to them is not encrypted."""
@@ -43,12 +40,18 @@ HOST: Final = LOOPBACK
 POLL_INTERVAL_S: Final = 0.1
 HEALTH_TIMEOUT_S: Final = 2.0
 
-_CLOCK_DRIFT_S: Final = 10.0
-"""The clock is corrected by less than this; no process gets the id of another one so soon."""
+WATCH_PERIOD_S: Final = 1.0
+"""Between two looks whether a server has ended."""
+
+MOST_RESTARTS: Final = 5
+"""If a server ends again and again, a restart does not remove the cause."""
+
+STEADY_S: Final = 600.0
+"""Restarts of a server that has run for so long are forgotten."""
+
+_SOCKET_VARIABLE: Final = "UVICORN_FD"  # names the open socket that uvicorn shall listen on
 
 _logger = logging.getLogger(__name__)
-
-Record = TypeVar("Record", bound="DataclassInstance")
 
 
 class ServerStartError(ChessSnnError):
@@ -78,6 +81,10 @@ class ServerSpec:
     """For those who use it."""
     health_url: str = ""
     """Answers 200 once the server works."""
+    listens_on: tuple[str, int] | None = None
+    """Host and port, if the command is uvicorn's: it takes its socket over from its owner."""
+    prepare: Callable[[LogFn], None] | None = None
+    """Called before each start, with where to report what it did."""
     stop_timeout_s: float = processes.STOP_TIMEOUT_S
     """Time between SIGTERM and SIGKILL."""
     tree_grace_s: float | None = None
@@ -88,73 +95,144 @@ class ServerSpec:
         """Holds its :class:`ServerRecord` while it runs."""
         return self.log_file.with_suffix(".json")
 
+    def open_socket(self) -> socket.socket | None:
+        """The socket that the server takes over, if it takes one.
+
+        Raises:
+            ServerStartError: another program has the address.
+        """
+        if self.listens_on is None:
+            return None
+        try:
+            return listening_socket(*self.listens_on)
+        except OSError as error:
+            raise ServerStartError(
+                f"the {self.name} cannot listen at {self.url}: {error.strerror}; try again"
+            ) from error
+
     def start_error(self, reason: str) -> ServerStartError:
         """An error that says what is wrong with the server, and the end of its log."""
-        return ServerStartError(
-            f"the {self.name} {reason}; the end of {self.log_file}:\n{log_tail(self.log_file)}"
+        tail = log_tail(self.log_file)
+        told = f"; the end of {self.log_file}:\n{tail}" if tail else (
+            f" and wrote nothing to {self.log_file}; see that its disk has room, and that no limit "
+            "of file sizes (`ulimit -f`) is set"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ServerRecord:
-    """Which process a server is, who owns it, and where it answers."""
-
-    machine: str
-    """Host name of both processes."""
-    pid: int
-    started: float
-    """When, in seconds since 1970; tells the process from a later one with the same id."""
-    owner_pid: int
-    url: str
-    health_url: str
+        return ServerStartError(f"the {self.name} {reason}{told}")
 
 
 class Server:
     """A server that this process runs until :meth:`stop`."""
 
-    def __init__(self, spec: ServerSpec) -> None:
+    def __init__(self, spec: ServerSpec, tell: LogFn = _logger.info) -> None:
         """Start it; on Linux it ends with the *thread* that called this.
+
+        ``tell`` gets a line for each start but the first, and for what that needed.
 
         Raises:
             ServerInUseError: another process runs it.
+            ServerStartError: another program has its port.
             UsageError: its log or its record cannot be written.
         """
-        self.spec = spec
+        self.spec, self._tell = spec, tell
         record = claim_record(spec.record_file)
         if record is None:
             raise ServerInUseError(
                 f"another process runs the {spec.name} of {spec.log_file.parent}; end it first"
             )
-        self._began_s = time.monotonic()
+        self._record, self._restarts = record, 0
         with ExitStack() as stack:
             stack.enter_context(record)
             stack.callback(record.truncate, 0)
-            with writing(spec.log_file), open(spec.log_file, "ab", opener=open_in_place) as log:
-                self.process = processes.start(
-                    spec.command, environment=spec.environment, stdout=log,
-                    stderr=subprocess.STDOUT, tree_grace_s=spec.tree_grace_s,
-                )
-            stack.callback(processes.stop, self.process, spec.stop_timeout_s)
-            pid = self.process.pid
-            write_record(record, ServerRecord(
-                machine=socket.gethostname(), pid=pid, started=psutil.Process(pid).create_time(),
+            self._socket = spec.open_socket()
+            if self._socket is not None:
+                stack.enter_context(self._socket)
+            self._start()
+            stack.callback(self._end_process)
+            self._cleanup = stack.pop_all()
+
+    def _start(self) -> None:
+        spec = self.spec
+        inherited = [] if self._socket is None else [self._socket.fileno()]
+        taken_over = {_SOCKET_VARIABLE: str(inherited[0])} if inherited else {}
+        if spec.prepare is not None:
+            spec.prepare(self._tell)
+        self._began_s = time.monotonic()
+        with writing(spec.log_file), open(spec.log_file, "ab", opener=open_in_place) as log:
+            self.process = processes.start(
+                spec.command, environment={**spec.environment, **taken_over}, stdout=log,
+                stderr=subprocess.STDOUT, tree_grace_s=spec.tree_grace_s, inherited=inherited,
+            )
+        try:
+            started = psutil.Process(self.process.pid).create_time()
+            write_record(self._record, ServerRecord(
+                machine=socket.gethostname(), pid=self.process.pid, started=started,
                 owner_pid=os.getpid(), url=spec.url, health_url=spec.health_url,
             ))
-            self._cleanup = stack.pop_all()
+        except BaseException:
+            self._end_process()
+            raise
+
+    def _end_process(self) -> None:
+        processes.stop(self.process, self.spec.stop_timeout_s)
+
+    def restart_if_ended(self) -> None:
+        """Start it again if it has ended.
+
+        Raises:
+            ServerStartError: it has ended too often.
+        """
+        code = self.process.poll()
+        if code is None:
+            return
+        if time.monotonic() - self._began_s > STEADY_S:
+            self._restarts = 0
+        if self._restarts == MOST_RESTARTS:
+            raise self.spec.start_error(f"{describe_exit(code)} after {MOST_RESTARTS} restarts")
+        self._restarts += 1
+        self._tell(f"the {self.spec.name} {describe_exit(code)}; starting it again")
+        self._end_process()  # the rest of its session
+        self._start()
+
+    @contextmanager
+    def kept_running(self) -> Iterator[None]:
+        """Start it again in the block whenever it has ended, from a thread.
+
+        If it ends too often, a line says so, and clients are refused from then on.
+        """
+        is_over = threading.Event()
+
+        def watch() -> None:
+            try:
+                while not is_over.wait(WATCH_PERIOD_S):
+                    self.restart_if_ended()
+            except ChessSnnError as error:
+                if self._socket is not None:
+                    self._socket.close()
+                self._tell(str(error).partition("\n")[0])
+
+        watcher = threading.Thread(target=watch, name=f"watching {self.spec.name}")
+        watcher.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            watcher.join()
 
     def stop(self) -> None:
         """Stop it and everything in its session."""
         self._cleanup.close()
 
     def wait_until_healthy(self, timeout_s: float) -> float:
-        """Return how many seconds after its start it answered.
+        """Return how many seconds after its start it answered; start it again if it is killed.
 
         Raises:
             ServerStartError: it ended, or did not answer within ``timeout_s`` seconds.
         """
         while not is_healthy(self.spec.health_url):
-            if (code := self.process.poll()) is not None:
+            code = self.process.poll()
+            if code is not None and code >= 0:
                 raise self.spec.start_error(describe_exit(code))
+            self.restart_if_ended()
             if time.monotonic() - self._began_s > timeout_s:
                 raise self.spec.start_error(f"did not answer within {timeout_s:.0f} s")
             time.sleep(POLL_INTERVAL_S)
@@ -165,10 +243,10 @@ class Server:
 def running_server(
     spec: ServerSpec, *, tell: LogFn | None = None, start_timeout_s: float
 ) -> Iterator[str]:
-    """Have a server for the length of the block, and yield its URL.
+    """Have a server for the length of the block, and yield its URL; it is restarted if it ends.
 
     If another process on this machine runs it, its URL is yielded once it answers, and nothing is
-    started or stopped. ``tell`` gets a line that says which of both it is.
+    started or stopped. ``tell`` gets a line that says which of both it is, and one a restart.
 
     Raises:
         UsageError: a process on another machine runs it, or its log or record cannot be written.
@@ -177,7 +255,7 @@ def running_server(
     tell, deadline = tell or _logger.info, time.monotonic() + start_timeout_s
     while True:
         with suppress(ServerInUseError):
-            server = Server(spec)
+            server = Server(spec, tell)
             break
         if (record := _answering_record(spec)) is not None:
             tell(f"sharing the {spec.name} of process {record.owner_pid}, which ends with it")
@@ -191,7 +269,8 @@ def running_server(
     try:
         tell(f"starting the {spec.name}: about 10 s the first time")
         server.wait_until_healthy(start_timeout_s)
-        yield spec.url
+        with server.kept_running():
+            yield spec.url
     finally:
         server.stop()
 
@@ -219,76 +298,3 @@ def is_healthy(health_url: str) -> bool:
     except httpx.HTTPError:
         return False
     return answer.status_code == httpx.codes.OK
-
-
-def claim_record(record_file: Path) -> IO[str] | None:
-    """Lock a record, after which nothing runs that a dead owner left.
-
-    Returns:
-        The record, empty and locked until it is closed or this process ends; None if another
-        process has the lock.
-
-    Raises:
-        UsageError: the file cannot be written or locked.
-    """
-    with writing(record_file):
-        make_folder(record_file.parent)
-        file = open(record_file, "a", opener=open_in_place)  # noqa: SIM115 - the caller closes it
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        if isinstance(error, BlockingIOError):
-            return None
-        raise UsageError(
-            f"cannot lock {record_file}: {error.strerror}; choose a folder on a disk with locks"
-        ) from error
-    left = read_record(ServerRecord, record_file)
-    if left is not None and left.machine == socket.gethostname():
-        _stop_leftover(left)
-    file.truncate(0)
-    return file
-
-
-def is_claimed(record_file: Path) -> bool:
-    """Whether a process holds the lock of a record."""
-    try:
-        with record_file.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # there is no record, or there are no locks
-        return False
-    return False
-
-
-def _stop_leftover(left: ServerRecord) -> None:
-    """Stop a server whose owner is dead; a process that has got its id is left alone."""
-    with suppress(psutil.NoSuchProcess, ValueError):
-        process = psutil.Process(left.pid)
-        if abs(process.create_time() - left.started) < _CLOCK_DRIFT_S:
-            processes.end_session(left.pid, lambda: has_ended(process))
-
-
-def has_ended(process: psutil.Process) -> bool:
-    """Whether a process has, even if its parent has not noticed."""
-    try:
-        return bool(process.status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
-
-
-def write_record(file: IO[str], record: "DataclassInstance") -> None:
-    """Replace what is in a claimed record."""
-    with writing(Path(file.name)):
-        file.truncate(0)
-        file.write(json.dumps(asdict(record)))
-        file.flush()
-
-
-def read_record(kind: type[Record], record_file: Path) -> Record | None:
-    """A record; None if there is none, or its owner is just writing it."""
-    try:
-        return from_json(kind, read_json(record_file))
-    except (CorruptDataError, ValueError):
-        return None

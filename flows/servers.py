@@ -5,17 +5,15 @@ is given: a Prefect server by ``PREFECT_API_URL``, an MLflow server by its track
 """
 
 import os
-import sqlite3
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import httpx
-import prefect
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.client.schemas.objects import TERMINAL_STATES, StateType
@@ -30,24 +28,23 @@ from prefect.settings import (
     temporary_settings,
 )
 
-from chess_snn import processes
-from chess_snn.caches import cache_root
 from chess_snn.credentials import Credentials
-from chess_snn.data.files import make_folder, temporary_sibling, write_bytes
-from chess_snn.errors import UsageError, without_credentials
+from chess_snn.errors import without_credentials
 from chess_snn.ports import free_port
 from chess_snn.types import LogFn
 from chess_snn.web.guard import own_names
 from flows.prefect_access import AUTH_VARIABLE, kept_credentials, sign_in_link
-from flows.prefect_errors import answering, check_server
+from flows.prefect_database import (
+    HOME_VARIABLE,
+    PREFECT_DATABASE,
+    database_variables,
+    prepare_database,
+)
+from flows.prefect_errors import ServerGoneError, answering, check_server
 from flows.server_processes import HOST, ServerSpec, running_server
 from tasks.tracking import artifact_directory, is_server, tracking_uri
 
 API_URL_VARIABLE: Final = "PREFECT_API_URL"
-HOME_VARIABLE: Final = "PREFECT_HOME"
-DATABASE_VARIABLE: Final = "PREFECT_API_DATABASE_CONNECTION_URL"
-PREFECT_DATABASE: Final = "prefect.db"
-_SQLITE: Final = "sqlite+aiosqlite:///"
 
 EMBEDDED: Final = {
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
@@ -61,8 +58,11 @@ pools, schedules and automations, which an embedded run does not have. The event
 task-run recorder stay: task-run states arrive through them."""
 
 PREFECT_START_TIMEOUT_S: Final = 600.0
-"""A start may create the database, which takes about 8 s on a quick machine, and minutes where many
-others compute. A server that died is noticed at once."""
+"""A start takes seconds on a quick machine, and minutes where many others compute. A server that
+died is noticed at once."""
+
+MOST_SERVERS: Final = 5
+"""For one call, if each is lost."""
 
 MLFLOW_START_TIMEOUT_S: Final = 90.0
 
@@ -77,7 +77,7 @@ def prefect_spec(
     environment: Mapping[str, str] = EMBEDDED,
 ) -> ServerSpec:
     """How to run a Prefect server, with its database, home and log in ``directory``."""
-    url = f"http://{host}:{port}/api"
+    url, database = f"http://{host}:{port}/api", directory / PREFECT_DATABASE
     return ServerSpec(
         name="Prefect server",
         command=[
@@ -85,8 +85,7 @@ def prefect_spec(
             "--host", host, "--port", str(port), "--log-level", "warning",
         ],
         environment={
-            HOME_VARIABLE: str(home_in(directory)),
-            DATABASE_VARIABLE: f"{_SQLITE}{directory / PREFECT_DATABASE}",
+            **database_variables(database, home_in(directory)),
             "PREFECT_SERVER_API_AUTH_STRING": credentials.text,
             "PREFECT_SERVER_API_HOST": host,
             "PREFECT_UI_API_URL": "/api",  # of the name and port that the browser knows
@@ -97,6 +96,8 @@ def prefect_spec(
         log_file=directory / "prefect-server.log",
         url=url,
         health_url=f"{url}/health",
+        listens_on=(host, port),
+        prepare=partial(prepare_database, database),
     )
 
 
@@ -167,7 +168,6 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
             yield given_url
         return
     directory = directory.resolve()
-    create_database(directory / PREFECT_DATABASE)
     credentials = kept_credentials(directory)
     spec = prefect_spec(directory, free_port(), credentials)
     with (
@@ -179,6 +179,28 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
                 yield api_url
         finally:
             _flush_prefect_client(api_url)
+
+
+def call_with_server(work: Callable[[], None], directory: Path, tell: LogFn) -> None:
+    """Call ``work`` with a Prefect server as :func:`prefect_server` has it.
+
+    If its own server is lost, or the database, ``work`` is called again, with another server.
+
+    Raises:
+        ServerGoneError: a given server is lost, or another one again and again.
+    """
+    servers_left = 1 if os.environ.get(API_URL_VARIABLE) else MOST_SERVERS
+    while True:
+        servers_left -= 1
+        try:
+            with prefect_server(directory, tell=tell):
+                work()
+        except ServerGoneError as error:
+            if servers_left == 0:
+                raise
+            tell(f"{error.what}; going on with another one")
+        else:
+            return
 
 
 @contextmanager
@@ -266,52 +288,3 @@ def _count_unwritten_states(client: SyncPrefectClient) -> int:
         flow_run_filter=FlowRunFilter.model_validate({"state": {"type": {"any_": ended_states}}}),
         task_run_filter=TaskRunFilter.model_validate({"state": {"type": {"any_": open_states}}}),
     ))
-
-
-def create_database(database: Path) -> None:
-    """Create an empty database of Prefect, unless it exists, from one that is kept in the cache.
-
-    Prefect itself runs all the migrations of its history, 5 to 8 s each time; here they run once
-    for each version of Prefect. If this fails, the server creates its own.
-    """
-    if database.exists():
-        return
-    kept = cache_root() / "prefect" / f"empty-{prefect.__version__}.db"
-    try:
-        if not _is_whole(kept):
-            _migrate(kept)
-        make_folder(database.parent)
-        write_bytes(database, kept.read_bytes())
-    except (OSError, sqlite3.Error, UsageError) as error:
-        get_logger(__name__).warning("the Prefect server creates its own database: %s", error)
-
-
-def _is_whole(database: Path) -> bool:
-    if not database.is_file():
-        return False
-    try:
-        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
-            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-    except sqlite3.DatabaseError:
-        return False
-
-
-def _migrate(database: Path) -> None:
-    make_folder(database.parent)
-    temporary = temporary_sibling(database)
-    child = processes.start(
-        [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"],
-        environment={
-            DATABASE_VARIABLE: f"{_SQLITE}{temporary}", HOME_VARIABLE: str(database.parent),
-        },
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )
-    try:
-        if code := child.wait():
-            raise UsageError(f"prefect server database upgrade {processes.describe_exit(code)}")
-        with closing(sqlite3.connect(temporary)) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")  # one file then, which can be copied
-        temporary.replace(database)
-    finally:
-        processes.stop(child)
-        temporary.unlink(missing_ok=True)

@@ -33,7 +33,8 @@ from chess_snn.errors import ChessSnnError, ConfigError, UsageError
 from chess_snn.ports import check_port
 from chess_snn.types import LogFn
 from flows.prefect_access import kept_credentials
-from flows.server_processes import HOST, claim_record, has_ended, is_claimed, read_record
+from flows.server_processes import HOST
+from flows.server_records import claim_record, has_ended, is_claimed, read_record
 
 RECORD_FILE: Final = "services.json"
 LOG_FILE: Final = "up.log"

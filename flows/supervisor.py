@@ -6,7 +6,6 @@ import shlex
 import socket
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,22 +18,20 @@ import httpx
 from chess_snn.credentials import CREDENTIALS_FILE_VARIABLE, Credentials
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
-from chess_snn.processes import KILL_TIMEOUT_S, describe_exit
+from chess_snn.processes import KILL_TIMEOUT_S
 from chess_snn.types import LogFn
 from flows import servers
 from flows.deploying import POOL, deploy
 from flows.prefect_access import AUTH_VARIABLE, CREDENTIALS_FILE
-from flows.server_processes import Server, ServerSpec, write_record
+from flows.prefect_database import HOME_VARIABLE
+from flows.server_processes import WATCH_PERIOD_S, Server, ServerSpec
+from flows.server_records import write_record
 from flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owned_folder
 from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
 
 START_TIMEOUT_S: Final = 180.0
 """Of each server. The first start creates databases: some 10 s for Prefect and 30 s for MLflow on
 a quick machine."""
-
-WATCH_PERIOD_S: Final = 1.0
-MOST_RESTARTS: Final = 5
-"""Of one service; if one ends again and again, a restart does not remove the cause."""
 
 _QUERY_S: Final = 2
 """Seconds between two looks of the worker for new runs."""
@@ -62,7 +59,7 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
     running: list[Server] = []
 
     def start(spec: ServerSpec) -> Server:
-        running.append(Server(spec))
+        running.append(Server(spec, tell))
         return running[-1]
 
     def wait(server: Server) -> None:
@@ -85,24 +82,15 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
         summary = _summary(directory, settings, _mlflow_pages(settings, tell))
         tell(summary)  # first, so that a command that waits for the record has shown all lines
         write_record(record, replace(running_services, summary=summary))
-        _watch(running, tell)
+        _watch(running)
 
 
-def _watch(running: list[Server], tell: LogFn) -> NoReturn:
+def _watch(running: list[Server]) -> NoReturn:
     """Start services that have ended again."""
-    restarts = Counter[str]()
     while True:
         time.sleep(WATCH_PERIOD_S)
-        for number, server in enumerate(running):
-            spec, code = server.spec, server.process.poll()
-            if code is None:
-                continue
-            if restarts[spec.name] == MOST_RESTARTS:
-                raise spec.start_error(f"{describe_exit(code)} after {MOST_RESTARTS} restarts")
-            restarts[spec.name] += 1
-            tell(f"the {spec.name} {describe_exit(code)}; starting it again")
-            server.stop()
-            running[number] = Server(spec)
+        for server in running:
+            server.restart_if_ended()
 
 
 def _stop_all(running: list[Server]) -> None:
@@ -232,10 +220,12 @@ def worker_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
             "--name", f"worker of {socket.gethostname()}", "--limit", str(settings.runs),
         ],
         environment=client_environment(directory, settings) | {
-            servers.HOME_VARIABLE: str(servers.home_in(directory)),
+            HOME_VARIABLE: str(servers.home_in(directory)),
             "PREFECT_WORKER_QUERY_SECONDS": str(_QUERY_S),
             # The worker has no terminal, for which our command line silences Prefect: a log file.
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
+            # Its runs would print every event that they cannot send.
+            "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
         },
         log_file=directory / "worker.log",
         tree_grace_s=WORKER_GRACE_S,

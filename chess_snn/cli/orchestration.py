@@ -21,6 +21,8 @@ _ENVIRONMENT = {
     # Our own progress is on the terminal; Prefect's lines are in its UI, and an error that ends
     # the campaign reaches the terminal as the error it is.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # While its server is away, it would print every event that it cannot send.
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
 }
 """Read when the libraries are imported; what the user has set wins."""
 

@@ -51,7 +51,7 @@ from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
 from chess_snn.evaluation.scores import pair_counts
 from chess_snn.nets import load_network, network_digest
 from chess_snn.pgn.folder import IMPORT_FILE, REPORT_FILE, ImportFolder
-from flows.server_processes import read_record
+from flows.server_records import read_record
 from flows.services import RECORD_FILE, ServicesRecord
 
 ZARR_FILE = "target_weights/zarr.json"

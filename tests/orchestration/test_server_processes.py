@@ -23,16 +23,17 @@ psutil = pytest.importorskip("psutil")
 from chess_snn import processes  # noqa: E402
 from chess_snn.errors import UsageError  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
+from flows import server_processes  # noqa: E402
 from flows.server_processes import (  # noqa: E402
     HOST,
     Server,
     ServerInUseError,
     ServerSpec,
     ServerStartError,
-    claim_record,
     is_healthy,
     running_server,
 )
+from flows.server_records import claim_record  # noqa: E402
 
 ELSEWHERE = (
     "unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh",
@@ -171,6 +172,91 @@ def test_a_server_that_is_never_healthy_is_ended_in_time(tmp_path):
     assert is_free(tmp_path)
 
 
+APP = """
+import os
+from pathlib import Path
+
+def create_app():
+    if Path("broken").exists():
+        raise SystemExit(3)
+
+    async def app(scope, receive, send):
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
+
+    return app
+"""
+
+
+def asgi_server(directory: Path) -> ServerSpec:
+    """One that takes its socket over; its answer is its process id."""
+    (directory / "app.py").write_text(APP)
+    port = free_port()
+    uvicorn = [
+        sys.executable, "-m", "uvicorn", "--app-dir", ".", "--factory", "app:create_app",
+        "--lifespan", "off", "--host", HOST, "--port", str(port),
+    ]
+    return replace(
+        web_server(directory), url=f"http://{HOST}:{port}", health_url=f"http://{HOST}:{port}/",
+        command=["sh", "-c", f'cd {directory} && exec "$@"', "sh", *uvicorn],
+        listens_on=(HOST, port),
+    )
+
+
+def answer_of(url: str) -> int:
+    """The process that answers; waits for it, and never asks again."""
+    return int(urllib.request.urlopen(url, timeout=GONE_WITHIN_S * 6).read())
+
+
+def test_a_killed_server_is_started_again_and_clients_wait_for_it(tmp_path):
+    told = []
+    with running_server(asgi_server(tmp_path), tell=told.append, start_timeout_s=30) as url:
+        pids = [answer_of(url)]
+        for _ in range(2):
+            os.killpg(pids[-1], signal.SIGKILL)
+            assert is_gone(psutil.Process(pids[-1]))
+            pids.append(answer_of(url))
+            assert recorded_server(tmp_path).pid == pids[-1]
+        left = psutil.Process(pids[-1])
+    assert len(set(pids)) == 3
+    assert len(told) == 1 + 2, "a line for each start"
+    assert is_gone(left)
+    assert is_free(tmp_path)
+
+
+def test_a_server_that_ends_again_and_again_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(server_processes, "MOST_RESTARTS", 2)
+    monkeypatch.setattr(server_processes, "WATCH_PERIOD_S", 0.1)
+    told = []
+    with running_server(asgi_server(tmp_path), tell=told.append, start_timeout_s=30) as url:
+        (tmp_path / "broken").touch()
+        os.killpg(answer_of(url), signal.SIGKILL)
+        with pytest.raises(OSError, match=r"refused|reset"):  # noqa: PT012
+            while True:
+                answer_of(url)
+    assert len(told) == 1 + 2 + 1, "a line for each start, and a last one"
+    assert is_free(tmp_path)
+
+
+def test_a_port_that_another_program_has_is_one_line(tmp_path):
+    spec = asgi_server(tmp_path)
+    with socket.create_server(spec.listens_on), pytest.raises(ServerStartError, match="in use"):
+        Server(spec)
+    assert is_free(tmp_path)
+
+
+def test_a_server_that_is_killed_while_it_starts_is_started_again(tmp_path):
+    server = Server(asgi_server(tmp_path))
+    try:
+        first = server.process.pid
+        os.killpg(first, signal.SIGKILL)
+        server.wait_until_healthy(30)
+        assert answer_of(server.spec.url) == server.process.pid != first
+    finally:
+        server.stop()
+
+
 @pytest.mark.slow
 def test_a_server_that_another_process_runs_is_not_started(tmp_path):
     parent = start_parent(tmp_path)
@@ -270,6 +356,7 @@ def test_the_server_of_another_machine_is_named_and_left_to_it(tmp_path, on_anot
 def test_what_a_machine_that_is_gone_has_left_is_in_nobodys_way(tmp_path, on_another_machine):
     left = recorded_server(tmp_path)
     on_another_machine.kill()
+    on_another_machine.wait()
     assert is_gone(left)
     assert (tmp_path / "server.json").exists()
     with running_server(web_server(tmp_path), start_timeout_s=20):

@@ -15,7 +15,7 @@ pytest.importorskip("mlflow")
 from chess_snn.credentials import Credentials, read_credentials  # noqa: E402
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
 from chess_snn.ports import check_port  # noqa: E402
-from flows.server_processes import claim_record, write_record  # noqa: E402
+from flows.server_records import claim_record, write_record  # noqa: E402
 from flows.services import (  # noqa: E402
     RECORD_FILE,
     ServiceSettings,
@@ -38,7 +38,7 @@ SUPERVISOR = """
 import os, sys, time
 from pathlib import Path
 from socket import gethostname
-from flows.server_processes import write_record
+from flows.server_records import write_record
 from flows.services import ServicesRecord, owned_folder
 with owned_folder(Path(sys.argv[1])) as file:
     write_record(file, ServicesRecord(gethostname(), os.getpid(), "", ""))
