@@ -4,6 +4,8 @@ numba's file cache does not notice an edit in *another* file that a kernel calls
 folder is keyed on a digest of every kernel source in the package: an edit anywhere opens a new
 folder instead of running stale code.
 
+A damaged file of it is compiled again (:mod:`chess_snn.kernel_files`).
+
 The folder is in :func:`chess_snn.caches.cache_root`. A ``NUMBA_CACHE_DIR`` set by the user wins.
 """
 
@@ -16,6 +18,7 @@ import numba
 import numpy as np
 
 from chess_snn.caches import cache_root
+from chess_snn.kernel_files import check_files_of
 from chess_snn.sources import sources_digest
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
@@ -33,6 +36,11 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernels_key())
 
 
+def kernel_folder() -> Path:
+    """Where compiled kernels of these sources are kept."""
+    return Path(numba.config.CACHE_DIR)
+
+
 int64: Final = cast("Callable[[int], int]", np.int64)
 """Of integers that a kernel passes to another. Where a variable begins as a bare 0, numba compiles
 the other kernel for the literal 0 too; where one is int32 and one int64, for each of them."""
@@ -44,8 +52,7 @@ def kernel(function: _Kernel) -> _Kernel:
     Inside a kernel use ``np.uint64`` constants only: numba turns ``uint64 + 1`` into ``int64`` and
     mixes of ``uint64`` and ``int64`` into ``float64``.
     """
-    compiled: _Kernel = numba.njit(nogil=True, cache=True)(function)
-    return compiled
+    return _compiled(function)
 
 
 def lean_kernel(function: _Kernel) -> _Kernel:
@@ -55,5 +62,10 @@ def lean_kernel(function: _Kernel) -> _Kernel:
     locked instructions a call. In functions that take many arrays, most of the time went there.
     Assigning a row to a row needs the counts too: see :func:`chess_snn.search.trees.copy_row`.
     """
-    compiled: _Kernel = numba.njit(nogil=True, cache=True, _nrt=False)(function)
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: _Kernel, **options: bool) -> _Kernel:
+    compiled: _Kernel = numba.njit(nogil=True, cache=True, **options)(function)
+    check_files_of(compiled)
     return compiled

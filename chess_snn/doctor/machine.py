@@ -19,6 +19,8 @@ import torch.distributed
 from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
 from chess_snn.doctor.findings import Finding, broken, note, ok
+from chess_snn.jit import kernel_folder
+from chess_snn.kernel_files import damaged_files
 from chess_snn.nets.cuda_kernel import has_cuda_bindings
 from chess_snn.nets.gpu_faults import explain, gpu_fault
 from chess_snn.nets.neuron import has_triton
@@ -214,7 +216,7 @@ def _has_nvidia_driver() -> bool:
 
 def check_storage(home: Path) -> list[Finding]:
     """The disk of ``home``, where deployed campaigns and services are, and the kernels' cache."""
-    return [check_disk("disk", home), check_cache(cache_root())]
+    return [check_disk("disk", home), check_cache(cache_root(), kernel_folder())]
 
 
 def check_disk(subject: str, folder: Path) -> Finding:
@@ -243,13 +245,19 @@ def check_disk(subject: str, folder: Path) -> Finding:
     return ok(subject, fact)
 
 
-def check_cache(folder: Path) -> Finding:
-    """Whether compiled kernels can be kept."""
+def check_cache(folder: Path, kernels: Path) -> Finding:
+    """Whether compiled kernels can be kept in ``folder``, and those in ``kernels`` are whole."""
     nearest = nearest_existing(folder)
     if not os.access(nearest, os.W_OK):
         return broken(
             "kernel cache", f"{folder} cannot be written",
             "set CHESS_SNN_CACHE to a folder that can; else kernels are compiled by every process",
+        )
+    if damaged := damaged_files(kernels):
+        return note(
+            "kernel cache", f"{len(damaged)} of its files are damaged, such as {damaged[0]}",
+            "nothing, if it happens once: they are compiled again when they are needed; else check "
+            "that disk",
         )
     return ok("kernel cache", str(folder))
 

@@ -174,7 +174,7 @@ def test_a_slow_disk(tmp_path, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/1").is_dir(), reason="needs /proc")
 def test_a_folder_that_nobody_can_write(tmp_path):
     assert check_disk("disk", Path("/proc/chess-snn")).level is Level.BROKEN
-    assert check_cache(tmp_path).level is Level.OK
+    assert check_cache(tmp_path, tmp_path).level is Level.OK
 
 
 class Server:
