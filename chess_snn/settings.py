@@ -12,7 +12,6 @@ take names, types, bounds and descriptions from the fields. Checks that involve 
 belong in ``__post_init__`` and raise ConfigError.
 """
 
-import difflib
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar, cast, dataclass_transform, get_args
@@ -22,6 +21,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from chess_snn.errors import ConfigError
+from chess_snn.wording import nearest
 
 Settings = TypeVar("Settings")
 
@@ -101,8 +101,8 @@ def _config_error(group: str, owner: type, error: ValidationError) -> ConfigErro
     if not place:  # the name itself cannot be one
         return ConfigError(f"unknown setting {prefix}{value!r}; known: {', '.join(known)}")
     if place[0] not in known:
-        close = difflib.get_close_matches(place[0], known, n=1)
-        hint = f"did you mean {prefix}{close[0]}?" if close else f"known: {', '.join(known)}"
+        close = nearest(place[0], known)
+        hint = f"did you mean {prefix}{close}?" if close else f"known: {', '.join(known)}"
         return ConfigError(f"unknown setting {prefix}{place[0]}; {hint}")
     field = known[place[0]]
     name = field.title or prefix + ".".join(place)

@@ -45,6 +45,7 @@ from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES
 from chess_snn.evaluation.named_players import DECREED_RATINGS
 from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
+from chess_snn.wording import names_hint
 
 app = typer.Typer(
     help="Players of known strength: see their ratings and games, rate networks among them.",
@@ -217,7 +218,7 @@ def games_command(
     if not chosen:
         names = sorted({name for match in found.matches
                         for name in (match.player_a, match.player_b)})
-        raise UsageError(f"--player {player!r} has no game there; known: {', '.join(names)}")
+        raise UsageError(f"--player {player!r} has no game there; {names_hint(player, names)}")
     more = {"Seed": str(found.seed)}
     write_parts(out, (
         text for match in chosen

@@ -18,6 +18,7 @@ from chess_snn.campaign.models.references import (
     Model,
     is_registered,
     looking_for,
+    nearest_model,
     split_generation,
 )
 from chess_snn.campaign.models.seats import seat_network
@@ -29,6 +30,7 @@ from chess_snn.evaluation.named_players import (
     KNOWN_PLAYERS,
     is_player_name,
     make_player,
+    nearest_player,
     split_dilution,
 )
 from chess_snn.evaluation.players import Player
@@ -86,14 +88,17 @@ def find_network(game: Game | None, text: str, simulations: int) -> Model:
         if budget is not None and not Path(name).exists():
             name, simulations = budget["model"], int(budget["simulations"])
         check_range(f"simulations of {name}", simulations, ge=0, le=MAX_SIMULATIONS)
-        path, _ = split_generation(split_play(name)[0])
+        model, _ = split_play(name)
+        path, _ = split_generation(model)
         if not path.exists() and not is_registered(name):
-            raise UsageError(
-                f"unknown player {name!r}; known: {', '.join(KNOWN_PLAYERS)}, or a network: "
-                f"{KNOWN_MODELS}; behind a network :N is its number of simulations"
+            near = nearest_model(model) or nearest_player(text)
+            hint = f"did you mean {near}?" if near else (
+                f"known: {', '.join(KNOWN_PLAYERS)}, or a network: {KNOWN_MODELS}; behind a "
+                "network :N is its number of simulations"
             )
-        model = find_model(name, None if game is None else game.spec.name)
-    return replace(model, simulations=simulations, random_percent=percent)
+            raise UsageError(f"unknown player {name!r}; {hint}")
+        found = find_model(name, None if game is None else game.spec.name)
+    return replace(found, simulations=simulations, random_percent=percent)
 
 
 def take_seat(

@@ -38,6 +38,7 @@ from chess_snn.games.sampling import random_legal_actions
 from chess_snn.jit import kernel
 from chess_snn.rng import random_unit, random_word
 from chess_snn.types import BoolArray, Int16Array, Int32Array, UInt64Array
+from chess_snn.wording import nearest
 
 _DILUTED: Final = re.compile(r"(?P<player>.*)~(?P<percent>[0-9]+(?:\.[0-9]+)?)")
 
@@ -54,7 +55,9 @@ KNOWN_PLAYERS = (
     "PLAYER~P (P % of its moves are random)",
 )
 """How each player is written."""
+_NAMES: Final = ("random", "greedy", "minimax", "expectimax", "stockfish")
 _OURS: Final = re.compile(r"(random|greedy|minimax|expectimax)(?=[:~]|$)")
+_HEAD: Final = re.compile(r"[^:@~]*")
 
 
 def split_dilution(text: str) -> tuple[str, float | None]:
@@ -179,7 +182,17 @@ def _make_ours(game: Game, text: str) -> Player:
             return MinimaxPlayer(game, _depth(text, argument, MAX_DEPTH))
         case "expectimax", ":", argument if argument:
             return ExpectimaxPlayer(game, _depth(text, argument, MAX_EXPECTIMAX_DEPTH))
-    raise ConfigError(f"unknown player {text!r}; known: {', '.join(KNOWN_PLAYERS)}")
+    near = nearest_player(text)
+    hint = f"known: {', '.join(KNOWN_PLAYERS)}" if near is None else f"did you mean {near}?"
+    raise ConfigError(f"unknown player {text!r}; {hint}")
+
+
+def nearest_player(text: str) -> str | None:
+    """The name that ``text`` was probably meant to be: ``minimax:2`` for ``minmax:2``."""
+    head = _HEAD.match(text)
+    assert head is not None
+    near = nearest(head[0], _NAMES)
+    return None if near in (None, head[0]) else f"{near}{text[head.end() :]}"
 
 
 def is_player_name(text: str) -> bool:

@@ -16,6 +16,7 @@ from chess_snn.games.base import (
     ValueKind,
     termination_counts,
 )
+from chess_snn.wording import names_hint
 
 __all__ = [
     "GAME_NAMES",
@@ -45,7 +46,7 @@ def get_game(name: str) -> Game:
         ConfigError: there is no such game.
     """
     if name not in _GAMES:
-        raise ConfigError(f"unknown game {name!r}; known: {', '.join(GAME_NAMES)}")
+        raise ConfigError(f"unknown game {name!r}; {names_hint(name, GAME_NAMES)}")
     module, cls = _GAMES[name]
     game: Game = getattr(importlib.import_module(module), cls)()
     return game

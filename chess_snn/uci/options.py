@@ -10,6 +10,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.nets import Precision
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import bounds, choices, setting_fields, settings_class
+from chess_snn.wording import names_hint
 
 PrecisionOption = Literal["model", Precision]
 
@@ -66,8 +67,8 @@ def set_option(options: Options, name: str, value: str) -> Options:
     for key, field in fields.items():
         if str(field.title).lower() == name.lower():
             return replace(options, **{key: _parsed(field, value)})
-    known = ", ".join(str(field.title) for field in fields.values())
-    raise ConfigError(f"unknown option {name!r}; known: {known}")
+    known = [str(field.title) for field in fields.values()]
+    raise ConfigError(f"unknown option {name!r}; {names_hint(name, known)}")
 
 
 def _declared(field: FieldInfo, value: object) -> str:

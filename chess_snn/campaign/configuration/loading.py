@@ -22,6 +22,7 @@ from chess_snn.data import json_digest
 from chess_snn.errors import ConfigError
 from chess_snn.settings import setting_fields
 from chess_snn.types import Json
+from chess_snn.wording import names_hint
 
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
@@ -218,7 +219,7 @@ def parse_toml(text: str, path: Path) -> Json:
 
 def _read_preset(name: str) -> Json:
     if name not in preset_names():
-        raise ConfigError(f"unknown preset {name!r}; known: {', '.join(preset_names())}")
+        raise ConfigError(f"unknown preset {name!r}; {names_hint(name, preset_names())}")
     return tomllib.loads((_PRESETS / f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -25,6 +25,7 @@ from chess_snn.nets import Network, Precision, load_network, stored_game
 from chess_snn.search import SearchSettings
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
+from chess_snn.wording import nearest
 
 SHIPPED: Final = "shipped/"
 """Begins the name of a network that comes with this program."""
@@ -32,11 +33,16 @@ SHIPPED: Final = "shipped/"
 SHIPPED_FOLDER: Final = Path(__file__).parents[2] / "networks"
 """Where they are, each an exported model; the one that a game is played with has its name."""
 
+SHIPPED_MODELS: Final = tuple(
+    SHIPPED + path.parent.name for path in sorted(SHIPPED_FOLDER.glob(f"*/{WEIGHTS}"))
+)
+"""Their names."""
+
 KNOWN_MODELS: Final = (
     "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, CAMPAIGN@champion, an "
     f"exported model's or a checkpoint's folder, a {WEIGHTS}, models:/NAME@ALIAS or "
     "models:/NAME/VERSION of a registry, or one that comes with this program: "
-    + ", ".join(SHIPPED + path.parent.name for path in sorted(SHIPPED_FOLDER.glob(f"*/{WEIGHTS}")))
+    + ", ".join(SHIPPED_MODELS)
 )
 """How a network is written."""
 
@@ -203,8 +209,11 @@ def _find_model(text: str) -> Model:
         raise UsageError(f"{path} holds no campaign, so it has no generation {generation}")
     weights = path / WEIGHTS if path.is_dir() else path
     if not weights.is_file():
-        fault = "holds no network" if path.exists() else "does not exist"
-        raise UsageError(f"{text!r} {fault}; a network is {KNOWN_MODELS}")
+        if path.exists():
+            raise UsageError(f"{text!r} holds no network; a network is {KNOWN_MODELS}")
+        near = nearest_model(text)
+        hint = f"did you mean {near}?" if near else f"a network is {KNOWN_MODELS}"
+        raise UsageError(f"{text!r} does not exist; {hint}")
     if (weights.parent / MODEL_FILE).is_file():
         facts, config = read_exported(weights.parent)
         game, generation = config.campaign.game, facts["generation"]
@@ -213,6 +222,17 @@ def _find_model(text: str) -> Model:
     if (campaign / CONFIG_FILE).is_file():
         return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
     return Model(str(path), weights, stored_game(weights))
+
+
+def nearest_model(text: str) -> str | None:
+    """The name or path that ``text``, where nothing is, was probably meant to be."""
+    path, generation = split_generation(text)
+    beside = [
+        str(entry) for entry in (path.parent.iterdir() if path.parent.is_dir() else ())
+        if entry.is_dir() or entry.suffix == Path(WEIGHTS).suffix
+    ]
+    near = nearest(text.partition("@")[0], [*SHIPPED_MODELS, *beside])
+    return near if near is None or generation is None else f"{near}@{generation}"
 
 
 def split_generation(text: str) -> tuple[Path, int | str | None]:
