@@ -45,7 +45,9 @@ from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.games import get_game
 from chess_snn.pgn.importing import Imported, import_pgn
 from chess_snn.pgn.report import FAULT_KINDS
+from chess_snn.pgn.selection import Selection
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)
 
@@ -64,6 +66,12 @@ def import_command(
     out: Annotated[Path, typer.Option(help="New folder, or that of an import to go on with.")],
     workers: Annotated[int, typer.Option(help="Processes; 0 takes every core.")] = 0,
     strict: Annotated[bool, typer.Option(help="End at the first bad game.")] = False,
+    min_elo: Annotated[int | None, typer.Option(help="Least rating of both players.")] = None,
+    time_control: Annotated[
+        str, typer.Option(help="Speeds as Lichess calls them, or seconds: blitz,rapid,300+3.")
+    ] = "",
+    result: Annotated[str, typer.Option(help="Results: 1-0,0-1,1/2-1/2.")] = "",
+    limit: Annotated[int | None, typer.Option(help="Import the first games only.")] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Turn the games of a PGN file into shards that a network can be trained on.
@@ -71,14 +79,15 @@ def import_command(
     Moves are checked by our own rules. A bad game is left out as a whole, and counted. The same
     command again goes on where it was ended, and imports nothing twice.
 
-    chess-snn games import lichess.pgn.zst --out imports/lichess
+    chess-snn games import lichess.pgn.zst --out imports/lichess --min-elo 2000 --limit 100000
     """
+    selection = Selection(min_elo, _split(time_control), _split(result), limit)
     with work_bar(f"importing {file.name}", "KiB read") as on_progress:
         imported = import_pgn(
-            file, out, workers=workers or num_cores(), strict=strict,
+            file, out, selection, workers=workers or num_cores(), strict=strict,
             on_progress=lambda done, total: on_progress(done // _KIB, -(-total // _KIB)),
         )
-    _print_import(imported, out)
+    _print_import(imported, out, selection)
     report = imported.report
     if json_file is not None:
         write_json(json_file, report.to_json() | {
@@ -86,7 +95,10 @@ def import_command(
             "games_per_s": round(imported.games_per_s, 1),
         })
     if not report.games:
-        raise UsageError(f"none of the {report.games_read:,} games of {file} could be imported")
+        raise UsageError(
+            f"none of the {report.games_read:,} games of {file} could be imported"
+            + (f" with {selection}" if report.left_out else "")
+        )
 
 
 def _open(directory: Path) -> GameCollection:
@@ -156,7 +168,7 @@ def export(
     else:
         write_parts(out, texts())
     of_all = "" if total is None else f" of {total}"
-    typer.echo(f"{count:,}{of_all} games", err=True)
+    typer.echo(f"{count:,}{of_all} games" if of_all else counted(count, "game"), err=True)
 
 
 @app.command()
@@ -243,15 +255,21 @@ def _parse_range(option: str, text: str | None) -> range | None:
     return found
 
 
-def _print_import(imported: Imported, out: Path) -> None:
+def _split(text: str) -> tuple[str, ...]:
+    """The values of an option that takes several."""
+    return tuple(text.split(",")) if text else ()
+
+
+def _print_import(imported: Imported, out: Path, selection: Selection) -> None:
     report = imported.report
     print_message(
         f"{report.games:,} of {report.games_read:,} games imported into {out}: "
-        f"{report.positions:,} positions, {len(imported.folder.shards()):,} shards"
+        f"{counted(report.positions, 'position')}, "
+        f"{counted(len(imported.folder.shards()), 'shard')}"
     )
     if imported.new_games:
         print_message(
-            f"{imported.new_games:,} games read in {imported.seconds:.1f} s, "
+            f"{counted(imported.new_games, 'game')} read in {imported.seconds:.1f} s, "
             f"{imported.games_per_s:,.0f} games/s after start-up"
         )
     else:
@@ -262,9 +280,11 @@ def _print_import(imported: Imported, out: Path) -> None:
     ):
         if count:
             print_message(f"{count:,} of them {what}.")
+    for option, count in report.left_out.items():
+        print_message(f"{count:,} left out by {selection.option(option)}.")
     if report.games_refused:
         kinds = [kind for kind in FAULT_KINDS if kind in report.refused]
-        console.print(table_of(f"{report.games_refused:,} games refused", kinds, {
+        console.print(table_of(f"{counted(report.games_refused, 'game')} refused", kinds, {
             "kind": lambda kind: kind.replace("_", " "),
             "games": lambda kind: f"{report.refused[kind]:,}",
             "first": lambda kind: str(report.examples[kind]),
@@ -286,9 +306,9 @@ def _print_figures(figures: Json, milestone_name: str) -> None:
     console.print(table)
     plies = figures["plies"]
     print_message(
-        f"{num_games:,} games in {figures['shards']:,} shards "
-        f"({figures['bytes'] / 1e6:,.1f} MB), {figures['positions']:,} positions; plies: mean "
-        f"{plies['mean']:.1f}, median {plies['median']:.0f}, {plies['min']} to {plies['max']}"
+        f"{counted(num_games, 'game')} in {counted(figures['shards'], 'shard')} "
+        f"({figures['bytes'] / 1e6:,.1f} MB), {counted(figures['positions'], 'position')}; plies: "
+        f"mean {plies['mean']:.1f}, median {plies['median']:.0f}, {plies['min']} to {plies['max']}"
     )
     if "points" in figures:
         points = figures["points"]

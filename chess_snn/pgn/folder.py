@@ -53,6 +53,8 @@ class ImportSource:
     games_per_shard: Annotated[int, Field(ge=1)]
     teacher: str = ""
     """Who labelled the games, and how; empty for imported games."""
+    selection: str = ""
+    """Options that left games out; empty if none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ class ImportFolder:
         games_per_shard = source.games_per_shard
         if is_import(path):
             begun = cls.open(path)
+            if begun.source.selection != source.selection:
+                raise UsageError(
+                    f"{path} was begun with {begun.source.selection or 'all games'}, not with "
+                    f"{source.selection or 'all games'}; choose a new folder with --out"
+                )
             if begun.source.content != source.content:
                 labels = begun.source.teacher and f", labelled by {begun.source.teacher}"
                 raise UsageError(

@@ -8,6 +8,7 @@ termination is ``ONGOING``, as in games that were resigned or cut.
 Dimensions: n games found, N their moves, m games imported.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +43,7 @@ from chess_snn.pgn.scan import (
     TAGS_END,
     scan,
 )
+from chess_snn.pgn.selection import LIMIT
 from chess_snn.pgn.tokens import DRAWN, RESULT_TEXTS, UNKNOWN_RESULT, Header, parse_header
 from chess_snn.types import (
     BoolArray,
@@ -98,12 +100,15 @@ class _Found:
         return len(self.games) - 1
 
 
-def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, ImportReport]:
+def read_games(
+    text: bytes, numbers: Sequence[int] = (1,), most: int | None = None
+) -> tuple[GameRecords | None, ImportReport]:
     """The good games of ``text``, in order, and what became of every game.
 
     Args:
         text: PGN that begins at the beginning of a game.
-        first_game: number of its first game in the file, from 1.
+        numbers: of its games in the file, from 1; beyond the end they go on from the last.
+        most: good games to take at most; others count under ``LIMIT``.
 
     Returns:
         Records, None where no game is good; and the report.
@@ -118,7 +123,7 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
             headers[k] = _check_before_play(found, k)
             starts[k] = _start(headers[k])
         except RefusedGameError as refused:
-            bad[k] = refused.of_game(first_game + k)
+            bad[k] = refused.of_game(_number_of(numbers, k))
     wanted = np.array([k not in bad for k in range(n)], dtype=np.bool_)
     played = _replay(found, starts, wanted)
     # Results in order: WHITE_WON, DRAWN, BLACK_WON.
@@ -127,24 +132,43 @@ def read_games(text: bytes, first_game: int = 1) -> tuple[GameRecords | None, Im
         try:
             _check_after_play(found, played, k, int(outcomes_white[k]))
         except RefusedGameError as refused:
-            bad[k] = refused.of_game(first_game + k)
+            bad[k] = refused.of_game(_number_of(numbers, k))
     is_good = np.array([k not in bad for k in range(n)], dtype=np.bool_)
-    report = ImportReport(games_read=n, games=int(is_good.sum()))
+    is_taken = is_good & (np.cumsum(is_good) <= (n if most is None else most))
+    report = ImportReport(games_read=n, games=int(is_taken.sum()))
+    if left := int(is_good.sum()) - report.games:
+        report.left_out[LIMIT] = left
     for k in sorted(bad):
         report.refuse(bad[k])
-    if not is_good.any():
+    if not is_taken.any():
         return None, report
-    good_headers = [header for k, header in headers.items() if is_good[k]]
+    good_headers = [header for k, header in headers.items() if is_taken[k]]
     report.latin1_headers = sum(header.is_latin1 for header in good_headers)
-    report.played_on = int(np.count_nonzero(played.played_on & is_good))
-    records = _records(played, found.games[:, FIRST_WORD], is_good, outcomes_white, good_headers)
+    report.played_on = int(np.count_nonzero(played.played_on & is_taken))
+    records = _records(played, found.games[:, FIRST_WORD], is_taken, outcomes_white, good_headers)
     report.positions = records.num_positions
     return records, report
 
 
-def game_starts(text: bytes) -> Int64Array:
-    """int64[n]: the first byte of each game of ``text``, which begins at a game or at the file."""
-    return _scan(text).games[:-1, START]
+@dataclass(frozen=True, slots=True)
+class FoundGame:
+    """Where a game of a text begins, its tag pairs, and its result."""
+
+    start: int
+    tags: bytes
+    result: int
+
+
+def find_games(text: bytes) -> list[FoundGame]:
+    """The games of ``text``, which begins at a game or at the file."""
+    return [
+        FoundGame(start, text[start:end], result)
+        for start, end, result in _scan(text).games[:-1, [START, TAGS_END, RESULT]].tolist()
+    ]
+
+
+def _number_of(numbers: Sequence[int], k: int) -> int:
+    return numbers[k] if k < len(numbers) else numbers[-1] + k + 1 - len(numbers)
 
 
 def _scan(text: bytes) -> _Found:

@@ -1,5 +1,7 @@
-"""What an import says about the games it read: how many came in, and why the others did not."""
+"""The report of an import: how many games came in, and why the others did not."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Final
 
@@ -25,7 +27,7 @@ FAULT_KINDS: Final = {
 
 _LONGEST_TOKEN: Final = 60
 _COUNTS: Final = ("games_read", "games", "positions", "latin1_headers", "played_on")
-_KEYS: Final = {"refused", *_COUNTS}
+_KEYS: Final = {"refused", "left_out", *_COUNTS}
 
 
 @settings_class("bad game")
@@ -76,6 +78,8 @@ class ImportReport:
     """Games refused, by kind."""
     examples: dict[str, BadGame] = field(default_factory=dict)
     """The first game of each kind."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Games that were not wanted, by the option that left them out."""
 
     @property
     def games_refused(self) -> int:
@@ -97,6 +101,12 @@ class ImportReport:
             setattr(self, name, getattr(self, name) + getattr(part, name))
         for kind, count in part.refused.items():
             self._count(kind, count, part.examples[kind])
+        self.left_out.update(part.left_out)
+
+    def leave_out(self, games: Mapping[str, int]) -> None:
+        """Count games that were not wanted, by option; they were never looked at."""
+        self.left_out.update(games)
+        self.games_read += sum(games.values())
 
     def _count(self, kind: str, count: int, example: BadGame) -> None:
         self.refused[kind] = self.refused.get(kind, 0) + count
@@ -110,6 +120,8 @@ class ImportReport:
                 kind: {"games": self.refused[kind], "first": asdict(self.examples[kind])}
                 for kind in FAULT_KINDS if kind in self.refused
             },
+            # Reports of earlier versions have none, nor have those of imports of all games.
+            **({"left_out": dict(sorted(self.left_out.items()))} if self.left_out else {}),
         }
 
     @classmethod
@@ -125,8 +137,12 @@ class ImportReport:
         refused = body["refused"]
         if not isinstance(refused, dict) or not refused.keys() <= FAULT_KINDS.keys():
             raise ValueError("refused must hold kinds of faults")
+        left_out = body.get("left_out", {})
+        if not isinstance(left_out, dict):
+            raise TypeError("left_out must hold counts")
         return cls(
             **counts,
+            left_out=Counter({option: _count(games) for option, games in left_out.items()}),
             refused={kind: _count(entry["games"]) for kind, entry in refused.items()},
             examples={kind: BadGame(**entry["first"]) for kind, entry in refused.items()},
         )

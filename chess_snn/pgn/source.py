@@ -5,16 +5,18 @@ A file's compression follows from its first bytes, not from its name.
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import zstandard
 
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.pgn.reading import game_starts
+from chess_snn.pgn.reading import FoundGame, find_games
+from chess_snn.pgn.selection import EVERYTHING, Selection
 from chess_snn.types import Progress
 
 GAMES_PER_CHUNK: Final = 1000
@@ -38,12 +40,15 @@ _FOREIGN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive games of a file. Which ones depends on the text alone."""
+    """Some wanted games of a file. Which ones depends on text and selection alone."""
 
     index: int
-    first_game: int
-    """Number of its first game in the file, from 1."""
+    numbers: tuple[int, ...]
+    """Of its games in the file, from 1."""
     text: bytes
+    """Empty behind the last wanted game."""
+    left_out: Mapping[str, int]
+    """Games since the chunk before that were not wanted, by the option that left them out."""
 
     @property
     def sha256(self) -> str:
@@ -52,12 +57,13 @@ class Chunk:
 
 
 def read_chunks(
-    path: Path, on_progress: Progress | None = None
+    path: Path, selection: Selection = EVERYTHING, on_progress: Progress | None = None
 ) -> Iterator[Chunk]:
-    """The file at ``path``, cut between games.
+    """The wanted games of the file at ``path``; its limit is not looked at.
 
     Args:
         path: PGN, plain or packed by gzip or zstd.
+        selection: the games that are wanted.
         on_progress: called with the bytes of the file read so far, and in all.
 
     Raises:
@@ -67,36 +73,58 @@ def read_chunks(
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
-            yield from _cut(path, _counted(_unpack(path, file), file, size, on_progress))
+            blocks = _counted(_unpack(path, file), file, size, on_progress)
+            yield from _gather(selection, _games(path, blocks))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; give a PGN file") from error
 
 
-def _cut(path: Path, blocks: Iterator[bytes]) -> Iterator[Chunk]:
-    index, first_game, num_bytes = 0, 1, 0
-    games: list[bytes] = []
-    rest = b""
+def _gather(selection: Selection, games: Iterator[tuple[FoundGame, bytes]]) -> Iterator[Chunk]:
+    index, num_bytes = 0, 0
+    numbers: list[int] = []
+    texts: list[bytes] = []
+    left_out = Counter[str]()
+    for number, (game, text) in enumerate(games, start=1):
+        if dropped := selection.drops(game.tags, game.result):
+            left_out[dropped] += 1
+            continue
+        numbers.append(number)
+        texts.append(text)
+        num_bytes += len(text)
+        if len(texts) == GAMES_PER_CHUNK or num_bytes >= MOST_CHUNK_BYTES:
+            yield Chunk(index, tuple(numbers), b"".join(texts), dict(left_out))
+            index, num_bytes = index + 1, 0
+            numbers, texts = [], []
+            left_out.clear()
+    if texts or left_out:
+        yield Chunk(index, tuple(numbers), b"".join(texts), dict(left_out))
+
+
+def _games(path: Path, blocks: Iterator[bytes]) -> Iterator[tuple[FoundGame, bytes]]:
+    """Each game of the file with its text: up to the next one, which shows where it ends."""
+    number, rest = 1, b""
+    last: tuple[FoundGame, bytes] | None = None
     for block in blocks:
         rest += block
         begin = 0
         # What stands before the first game goes with it; the last game may go on in the next block.
-        for start in game_starts(rest).tolist()[1:]:
-            games.append(rest[begin:start])
-            num_bytes += start - begin
-            begin = start
-            if len(games) == GAMES_PER_CHUNK or num_bytes >= MOST_CHUNK_BYTES:
-                yield Chunk(index, first_game, b"".join(games))
-                index, first_game, num_bytes = index + 1, first_game + len(games), 0
-                games = []
+        for game, following in pairwise(find_games(rest)):
+            if last is not None:
+                yield last
+            last = game, rest[begin : following.start]
+            number, begin = number + 1, following.start
         rest = rest[begin:]
         if len(rest) > LONGEST_GAME_BYTES:
             raise UsageError(
-                f"game {first_game + len(games):,} of {path} has no end within "
-                f"{LONGEST_GAME_BYTES >> 20} MiB; is this PGN?"
+                f"game {number:,} of {path} has no end within {LONGEST_GAME_BYTES >> 20} MiB; is "
+                "this PGN?"
             )
-    # What is left may be the end of a second result, whose beginning looked like a game.
-    if games or len(game_starts(rest)):
-        yield Chunk(index, first_game, b"".join([*games, rest]))
+    found = find_games(rest)
+    if last is not None:
+        # What is left may be the end of a second result, whose beginning looked like a game.
+        yield last if found else (last[0], last[1] + rest)
+    if found:
+        yield found[0], rest
 
 
 def _counted(

@@ -69,7 +69,7 @@ def test_an_import_says_what_came_in_and_what_did_not(chess_snn, pgn_file, tmp_p
     done = chess_snn("games", "import", pgn_file, "--out", "games", "--json-file", "r/import.json",
                      "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "4 of 6 games imported into games: 12 positions, 1 shards" in done.stdout
+    assert "4 of 6 games imported into games: 12 positions, 1 shard" in done.stdout
     assert "games/s after start-up" in done.stdout
     assert "2 games refused" in done.stdout
     assert "game 2, ply 2: 'Ke3'" in done.stdout

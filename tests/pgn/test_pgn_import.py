@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -35,8 +36,17 @@ def pgn_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def imported(pgn_file):
-    """An import that nothing disturbed."""
-    return import_pgn(pgn_file, pgn_file.with_name("imported"), workers=2)
+    """An import that nothing disturbed, on processes alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importing, "FEW_CHUNKS", 0)
+        return import_pgn(pgn_file, pgn_file.with_name("imported"), workers=2)
+
+
+@pytest.mark.parametrize("few", [1, 9])
+def test_what_this_process_imports_is_the_same(pgn_file, imported, tmp_path, monkeypatch, few):
+    monkeypatch.setattr(importing, "FEW_CHUNKS", few)
+    import_pgn(pgn_file, tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(imported.folder.path)
 
 
 def contents(folder):
@@ -88,7 +98,7 @@ def test_packed_files_are_the_same_import(pgn_file, imported, tmp_path, packing)
     path.write_bytes(packed)
     chunks = list(pgn_source.read_chunks(path))
     assert b"".join(chunk.text for chunk in chunks) == text
-    assert [chunk.first_game for chunk in chunks] == [1, 1001, 2001]
+    assert [chunk.numbers[0] for chunk in chunks] == [1, 1001, 2001]
     done = import_pgn(path, imported.folder.path)
     assert done.new_games == 0
 
@@ -100,7 +110,7 @@ def test_a_chunk_ends_early_where_games_are_long(pgn_file, monkeypatch):
     assert b"".join(chunk.text for chunk in chunks) == pgn_file.read_bytes()
     assert max(len(chunk.text) for chunk in chunks) < 60_000
     assert all(chunk.text.startswith(b"[Event") for chunk in chunks)
-    reports = [read_games(chunk.text, chunk.first_game)[1] for chunk in chunks]
+    reports = [read_games(chunk.text, chunk.numbers)[1] for chunk in chunks]
     assert sum(report.games_read for report in reports) == NUM_GAMES
 
 
@@ -136,6 +146,7 @@ from pathlib import Path
 from chess_snn.pgn import importing
 from chess_snn.pgn.importing import import_pgn
 importing._Run.finish = lambda run: time.sleep(600)  # it must not be over before it is killed
+importing.FEW_CHUNKS = 0
 import_pgn(Path(sys.argv[1]), Path(sys.argv[2]), workers=2)
 """
 
@@ -172,11 +183,25 @@ def test_kill_9_leaves_whole_shards_and_a_second_run_completes_them(
 
 
 def test_a_worker_that_dies_is_one_line_and_the_next_run_goes_on(pgn_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(importing, "FEW_CHUNKS", 0)
     monkeypatch.setattr(importing, "warm_up", partial(os._exit, 7))
     with pytest.raises(UsageError):
         import_pgn(pgn_file, tmp_path / "out")
     monkeypatch.undo()
     assert import_pgn(pgn_file, tmp_path / "out").new_games == NUM_GAMES
+
+
+@pytest.mark.usefixtures("threads_for_processes")
+def test_a_small_file_waits_for_processes_bug(tmp_path, monkeypatch):
+    @contextmanager
+    def fail(_num_workers):
+        raise AssertionError("a process was started")
+        yield
+
+    monkeypatch.setattr(importing, "process_pool", fail)
+    path = tmp_path / "small.pgn"
+    path.write_text(pgn_text(20))
+    assert import_pgn(path, tmp_path / "out", workers=8).report.games == 19
 
 
 @pytest.mark.fault(20)

@@ -10,7 +10,7 @@ import pytest
 from chess_snn.data import START_KINDS
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
-from chess_snn.pgn.reading import game_starts, read_games
+from chess_snn.pgn.reading import find_games, read_games
 from chess_snn.pgn.report import FAULT_KINDS
 
 GAME = get_game("chess")
@@ -175,7 +175,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_games_are_refused_by_kind_and_their_neighbours_are_not(name):
     text, kind, ply, token = BAD[name]
-    records, report = read_games(text, first_game=41)
+    records, report = read_games(text, [41])
     assert records is None
     assert report.refused == {kind: 1}, report
     (bad,) = report.examples.values()
@@ -235,11 +235,11 @@ def test_tags_inside_a_comment_are_a_comment():
 
 def test_a_text_may_be_cut_wherever_a_game_begins():
     text = b"\n".join([*GOOD.values(), *(bad[0] for bad in BAD.values())])
-    starts = game_starts(text).tolist()
+    starts = [game.start for game in find_games(text)]
     whole, report = read_games(text)
     for cut in starts:
         first, first_report = read_games(text[:cut])
-        second, second_report = read_games(text[cut:], first_report.games_read + 1)
+        second, second_report = read_games(text[cut:], [first_report.games_read + 1])
         first_report.add(second_report)
         assert first_report == report, cut
         parts = [part.actions for part in (first, second) if part is not None]
