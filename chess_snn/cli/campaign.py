@@ -33,9 +33,11 @@ from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_json, print_message, stoppable
 from chess_snn.cli.cost import estimate
+from chess_snn.cli.dashboard import state_lines
 from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
     AsJsonOption,
@@ -58,6 +60,7 @@ from chess_snn.cli.results import print_summary
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import interruptible
+from chess_snn.wording import counted
 
 app = typer.Typer(
     help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
@@ -235,7 +238,8 @@ def status(
 ) -> None:
     """Show what a campaign has done, from its folder alone."""
     folder = CampaignFolder.open(directory)
-    receipts = read_receipts(folder)
+    view = CampaignWatch(directory).look()
+    receipts = view.receipts
     if as_json:
         rows = [{"iteration": r.iteration} | r.metrics() for r in receipts]
         body = {
@@ -243,7 +247,9 @@ def status(
             "id": folder.campaign_id,
             **asdict(campaign_length(folder)),
             "finished": len(receipts),
-            "is_finished": is_finished(folder),
+            "is_finished": view.is_finished,
+            "state": view.state_text,
+            "stages": [asdict(stage) for stage in view.stages] if view.may_run else [],
             "elapsed_s": recorded_seconds(folder),
             "origin": None if folder.origin is None else asdict(folder.origin),
             "metrics": rows,
@@ -255,15 +261,17 @@ def status(
         return
     print_summary(folder, receipts)
     print_message(
-        f"{len(receipts)} iterations are finished, in {recorded_seconds(folder) / 60:,.1f} min; "
-        f"the campaign is to last {campaign_length(folder)}."
+        f"{counted(len(receipts), 'iteration')} finished, in "
+        f"{recorded_seconds(folder) / 60:,.1f} min; the campaign is to last "
+        f"{campaign_length(folder)}."
     )
     if folder.origin is not None:
         print_message(f"It {folder.origin.describe()}.")
     for notice in missing_notices(folder):
         print_message(notice)
-    if not is_finished(folder):
-        print_message(f"Go on with it: chess-snn campaign resume {directory}")
+    if not view.is_finished:
+        for line in state_lines(view):
+            print_message(line)
 
 
 def _check_before_create(config: CampaignConfig) -> None:

@@ -25,6 +25,7 @@ from chess_snn.campaign.viewing.watching import CampaignView
 from chess_snn.cli.results import matches_table
 from chess_snn.report.columns import column
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 _BAR_WIDTH: Final = 30
 _STAGE_BAR_WIDTH: Final = 20
@@ -63,15 +64,12 @@ def _header(view: CampaignView) -> RenderableType:
         style = _STATE_STYLES[view.writer.state] if view.writer else "yellow"
         state = Text(describe_writer(view), style=style)
     champion = "" if view.champion is None else f", champion gen {view.champion}"
-    left = None if view.is_finished else view.seconds_left
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
-        ProgressBar(total=1.0, completed=view.progress, width=_BAR_WIDTH),
-        f"{view.progress:.0%}, run for {duration(view.elapsed_s)}"
-        + ("" if left is None else f", {duration(left)} left"),
+        ProgressBar(total=1.0, completed=view.progress, width=_BAR_WIDTH), _progress_text(view)
     )
     parts: list[RenderableType] = [title, state, bar]
-    parts.append(f"{len(view.receipts):,} iterations finished{champion}")
+    parts.append(f"{counted(len(view.receipts), 'iteration')} finished{champion}")
     if played := [r.promotion for r in view.receipts if r.promotion is not None]:
         parts.append(Text(f"last candidate: {played[-1]}", style="dim"))
     return Group(*parts)
@@ -114,7 +112,7 @@ def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
     table.add_column()  # the one that is wrapped in a narrow terminal
     for worker in workers:
         table.add_row(
-            Text(f"  {worker.name}"), f"{worker.games:,} games", f"{worker.games_per_s:,.1f}/s",
+            Text(f"  {worker.name}"), counted(worker.games, "game"), f"{worker.games_per_s:,.1f}/s",
             worker.gpu_text,
             f"{worker.cores:.1f} cores, {worker.memory_bytes / _GIB:.1f} GiB",
             f"seen {worker.quiet_s:.0f} s ago", Text(worker.doing or "idle", style="dim"),
@@ -123,10 +121,25 @@ def workers_table(workers: Sequence[WorkerProgress]) -> RenderableType:
 
 
 def describe_writer(view: CampaignView) -> str:
-    """Whether a process runs the campaign, and which one."""
-    if view.writer is not None and view.writer.state is WriterState.STOPPED:
-        return f"{view.state_text}; go on with it: chess-snn campaign resume {view.folder.path}"
-    return view.state_text
+    """Whether a process runs the campaign, and which one; else how it goes on."""
+    if view.is_finished or view.may_run:
+        return view.state_text
+    return f"{view.state_text}; go on with it: chess-snn campaign resume {view.folder.path}"
+
+
+def state_lines(view: CampaignView) -> list[str]:
+    """What runs now, in plain lines: progress, process, stages, and all workers together."""
+    lines = [_progress_text(view), describe_writer(view)]
+    if view.may_run and not view.is_finished:
+        lines += map(str, view.stages)
+        lines += [str(WorkersProgress(tuple(view.workers)))] if view.workers else []
+    return lines
+
+
+def _progress_text(view: CampaignView) -> str:
+    left = None if view.is_finished else view.seconds_left
+    rest = "" if left is None else f", {duration(left)} left"
+    return f"{view.progress:.0%}, run for {duration(view.elapsed_s)}{rest}"
 
 
 def _curves(view: CampaignView, console: Console) -> RenderableType:

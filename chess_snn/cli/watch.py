@@ -22,9 +22,16 @@ from chess_snn.campaign.viewing.lines import (
 from chess_snn.campaign.viewing.live import Live
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import Keyboard, console, has_keyboard, print_message
-from chess_snn.cli.dashboard import dashboard, describe_writer, stage_bars, workers_table
+from chess_snn.cli.dashboard import (
+    dashboard,
+    describe_writer,
+    stage_bars,
+    state_lines,
+    workers_table,
+)
 from chess_snn.cli.options import CampaignArgument
 from chess_snn.config import check_range
+from chess_snn.wording import counted
 
 _LEAVE_KEYS: Final = ("q", "Q")
 
@@ -119,6 +126,10 @@ def _print_lines(views: Iterator[CampaignView]) -> None:
                 print_message(iteration_line(row))
             for alarm in view.alarms:
                 print_message(f"ALARM {alarm}")
+            if not view.is_finished:
+                writer = describe_writer(view)
+                for line in state_lines(view):
+                    print_message(line)
         elif log.exists():
             with log.open(encoding="utf-8") as lines:
                 lines.seek(num_read)
@@ -128,8 +139,7 @@ def _print_lines(views: Iterator[CampaignView]) -> None:
         if view.is_finished:
             for match in view.final_matches:
                 print_message(match_line(match))
-            print_message(
-                f"finished: {len(view.receipts)} iterations in {duration(view.elapsed_s)}"
-            )
+            iterations = counted(len(view.receipts), "iteration")
+            print_message(f"finished: {iterations} in {duration(view.elapsed_s)}")
         elif writer != (writer := describe_writer(view)):
             print_message(writer)

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import json
 import math
 import os
 import re
@@ -153,9 +154,10 @@ def test_lines_come_as_things_happen_and_ctrl_c_leaves_cleanly(folder):
         stderr=subprocess.PIPE, text=True,
     )
     try:
-        told = [watching.stdout.readline() for _ in range(3)]
+        told = [watching.stdout.readline() for _ in range(4)]
         assert told[1].startswith("iteration 0 (25% of the campaign)")
-        assert told[2] == "stopped: no process has run it in this folder\n"
+        assert told[2].startswith("25%, run for 1:40, ")
+        assert told[3].startswith("stopped: no process has run it in this folder; go on with it: ")
         for line in ("a worker died", "it came back"):
             log(folder, line)
             assert watching.stdout.readline() == f"{line}\n"
@@ -197,6 +199,36 @@ FIRST = WorkerProgress(
 )
 SECOND = replace(FIRST, name="box-b/gpu0-0", device="GPU 0 of box-b", doing="", gpu_share=0.87)
 STAGE = StageProgress(0, "self-play", "games", 296, 400, per_s=6.2)
+
+
+@pytest.mark.parametrize("command", [("watch", "--once"), ("campaign", "status")])
+def test_a_pipe_shows_nothing_of_what_runs_bug(folder, chess_snn, command):
+    made.finish(folder, 0)
+    made.begin(folder, 1)
+    with campaign_lock(folder):
+        write_live(folder, Live((STAGE,), (FIRST, SECOND)))
+        running = chess_snn(*command, folder.path).stdout
+    for part in (
+        "25%, run for ", f"running: process {os.getpid()}", str(STAGE),
+        "2 workers: 296 games, 6.2/s",
+    ):
+        assert part in running
+    assert "go on with it" not in running
+    stopped = chess_snn(*command, folder.path).stdout
+    assert f"go on with it: chess-snn campaign resume {folder.path}" in stopped
+    assert "self-play" not in stopped
+
+
+def test_status_in_json_says_what_runs(folder, chess_snn):
+    made.begin(folder, 0)
+    with campaign_lock(folder):
+        write_live(folder, Live((STAGE,), (FIRST,)))
+        body = json.loads(chess_snn("campaign", "status", folder.path, "--json").stdout)
+    assert body["state"].startswith("running: process ")
+    (stage,) = body["stages"]
+    assert (stage["stage"], stage["done"], stage["total"]) == ("self-play", 296, 400)
+    body = json.loads(chess_snn("campaign", "status", folder.path, "--json").stdout)
+    assert (body["state"].partition(":")[0], body["stages"]) == ("stopped", [])
 
 
 @pytest.fixture

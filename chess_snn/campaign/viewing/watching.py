@@ -83,6 +83,11 @@ class CampaignView:
         return self.writer is not None and self.writer.state is WriterState.RUNNING
 
     @property
+    def may_run(self) -> bool:
+        """Whether it is running, as far as this host can know."""
+        return self.writer is not None and self.writer.state is not WriterState.STOPPED
+
+    @property
     def state_text(self) -> str:
         """Whether it is finished, or which process runs it or did so last."""
         if self.is_finished:
