@@ -36,6 +36,7 @@ from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING
 from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.interrupts import listen_again
+from chess_snn.wording import counted
 from flows import parameters
 from flows.cluster import watched_workers
 from flows.context import (
@@ -283,7 +284,7 @@ def _play_final_matches(run: CampaignRun) -> None:
 def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:
     """Record in Prefect, MLflow and the object store what they lack of a finished campaign."""
     board = ProgressBoard([*listeners, log_lines(get_run_logger())])
-    board.message(f"{folder.path}: all {len(read_receipts(folder))} iterations are finished")
+    board.message(f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} finished")
     close_stale_flow_runs(folder.campaign_id)
     if (failure := report(folder)) is not None:  # anew: much may have happened since the last one
         board.message(f"the report is not written: {failure}")
@@ -299,6 +300,6 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
         sent = backup.send_missing()
         if sent.num_folders or sent.num_records:
             board.message(
-                f"sent {sent.num_folders} folders and {sent.num_records} records to "
-                f"{folder.config.storage.object_store}"
+                f"sent {counted(sent.num_folders, 'folder')} and "
+                f"{counted(sent.num_records, 'record')} to {folder.config.storage.object_store}"
             )

@@ -14,6 +14,7 @@ from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError
 from chess_snn.types import LogFn
+from chess_snn.wording import counted
 from tasks import compute
 from tasks.cluster.identity import IDENTITY
 from tasks.cluster.nannies import local_cluster
@@ -87,9 +88,9 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerP
     play_on = {slot.device for slot in plan.players}
     train_on = {slot.device for slot in plan.slots if "train" in slot.roles}
     say(
-        f"self-play: {len(plan.players)} workers on {name_devices(play_on)}, {threads} "
-        f"thread{'' if threads == 1 else 's'} each, "
-        f"{folder.config.self_play.games_per_iteration:,} games an iteration"
+        f"self-play: {counted(len(plan.players), 'worker')} on {name_devices(play_on)}, "
+        f"{counted(threads, 'thread')} each, "
+        f"{counted(folder.config.self_play.games_per_iteration, 'game')} an iteration"
         + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
     say(choose_ranks(folder.config, len(plan.slots[0].machine_gpus)).why)
@@ -134,7 +135,7 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
         f"{name_devices(slot.device for slot in players if slot.host == host)} of {host}"
         for host in sorted({slot.host for slot in players})
     )
-    say(f"self-play: {pool.num_workers} workers, {machines}")
+    say(f"self-play: {counted(pool.num_workers, 'worker')}, {machines}")
     if settings.training_machines == 1:
         for gpus in sorted({len(worker.slot.machine_gpus) for worker in pool.trainers}):
             say(choose_ranks(folder.config, gpus).why)

@@ -36,6 +36,7 @@ from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.match_schedule import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
+from chess_snn.wording import counted
 from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow, untagged_tasks
 from flows.listeners import worker_shares
 from flows.prefect_errors import await_server
@@ -135,7 +136,7 @@ def _tell_of_idle_workers(run: CampaignRun, iteration: int) -> None:
     if shards < workers:
         run.board.message(
             f"{workers - shards} of {workers} workers have nothing to play in iteration "
-            f"{iteration}: it has {shards} shards of "
+            f"{iteration}: it has {counted(shards, 'shard')} of "
             f"{run.folder.config.self_play.games_per_iteration} games; use fewer workers "
             "(--workers), or more games (self_play.games_per_iteration)"
         )

@@ -18,6 +18,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import check_book
 from chess_snn.types import Json
+from chess_snn.wording import counted
 from flows.cluster import watched_workers
 from flows.context import one_run_a_folder, retried
 from flows.listeners import log_lines, progress_artifact
@@ -112,7 +113,8 @@ def _play_all(folder: CampaignFolder, matches: Sequence[ScheduledMatch]) -> None
     board = ProgressBoard([log_lines(get_run_logger()), progress_artifact()])
     num_games = sum(match.num_games for match in matches)
     iteration = len(read_receipts(folder))
-    board.message(f"{len(matches)} matches of {matches[0].num_games} games each")
+    games_each = counted(matches[0].num_games, "game")
+    board.message(f"{counted(len(matches), 'match')} of {games_each} each")
     compute.start()
     with (
         watched_workers(folder, board),

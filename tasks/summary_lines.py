@@ -8,6 +8,7 @@ from chess_snn.campaign.store.receipts import EvaluationFacts, PromotionFacts, S
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics
 from chess_snn.types import Json
+from chess_snn.wording import counted
 from tasks.remote import Done
 
 _LOSSES = {"total_loss": "total", "policy_loss": "policy", "value_loss": "value"}
@@ -23,8 +24,8 @@ def shard_line(done: Done[ShardFacts]) -> str:
     """``vm/cpu-0 on a processor: 40 games (3 white wins, 34 draws, 3 black wins), …``."""
     played = SelfPlayStatistics.from_json(done.result.statistics)
     figures = (
-        f"{played.games} games ({outcomes_text(played)}), {played.plies_mean:.1f} plies each, "
-        f"{played.games / played.seconds:.2f} games/s"
+        f"{counted(played.games, 'game')} ({outcomes_text(played)}), {played.plies_mean:.1f} plies "
+        f"each, {played.games / played.seconds:.2f} games/s"
     )
     if not was_played_now(done):
         return f"{figures}; an earlier run had played them"
@@ -35,7 +36,8 @@ def outcomes_text(played: SelfPlayStatistics) -> str:
     """``3 white wins, 34 draws, 3 black wins``; with one player points, of ordinary games."""
     if played.num_players == 2:
         draws = played.games - played.white_wins - played.black_wins
-        return f"{played.white_wins} white wins, {draws} draws, {played.black_wins} black wins"
+        counts = {"white win": played.white_wins, "draw": draws, "black win": played.black_wins}
+        return ", ".join(counted(count, what) for what, count in counts.items())
     if not played.ordinary_games:
         return "none from the start"
     return (
@@ -54,9 +56,9 @@ def training_line(done: Done[Any], generation: int, figures: Mapping[str, float]
         f"{word} {figures[name]:.3f}" for name, word in _LOSSES.items() if name in figures
     )
     return (
-        f"{_place(done)}: generation {generation} after {figures['steps']:,.0f} steps, "
-        f"{ranks} {'rank' if ranks == 1 else 'ranks'}, {figures['samples_per_s']:,.0f} samples/s; "
-        f"loss: {losses}"
+        f"{_place(done)}: generation {generation} after "
+        f"{counted(round(figures['steps']), 'step')}, {counted(ranks, 'rank')}, "
+        f"{figures['samples_per_s']:,.0f} samples/s; loss: {losses}"
     )
 
 

@@ -12,6 +12,7 @@ from chess_snn.campaign.store.plans import (
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.viewing.live import WriterState, find_writer, is_reporting
 from chess_snn.errors import CampaignError, CampaignLockedError, UsageError
+from chess_snn.wording import counted
 
 
 def extend_campaign(
@@ -74,7 +75,7 @@ def _checked(folder: CampaignFolder, iterations: int | None, hours: float | None
     if iterations <= done:
         raise UsageError(
             f"--iterations {iterations} does not extend {folder.path}, which "
-            + (f"has begun {done} iterations" if now.hours else f"lasts {now}")
+            + (f"has begun {counted(done, 'iteration')}" if now.hours else f"lasts {now}")
             + "; give the iterations in all"
         )
     return Length(iterations)

@@ -32,6 +32,7 @@ from chess_snn.campaign.store.receipts import num_finished_iterations, read_rece
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.data import is_committed, link_folder, write_text
 from chess_snn.errors import CampaignError, UsageError
+from chess_snn.wording import counted
 
 _OF_THE_START = ("campaign.game", "net.", "supervised.")
 """Settings that made generation 0, and every network since."""
@@ -57,8 +58,8 @@ def fork_config(
     if not 0 <= at <= finished:
         raise CampaignError(
             f"{parent.path} cannot be forked at iteration {at}: "
-            + (f"it has finished {finished} iterations; fork it at 0 to {finished}" if finished
-               else "it has not finished any; fork it at 0")
+            + (f"it has finished {counted(finished, 'iteration')}; fork it at 0 to {finished}"
+               if finished else "it has not finished any; fork it at 0")
         )
     refuse_removed(parent, at)
     if not parent.checkpoint(at).exists():

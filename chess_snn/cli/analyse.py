@@ -44,10 +44,10 @@ from chess_snn.nets import (
     network_input,
     record_activity,
 )
-from chess_snn.report.markup import counted
 from chess_snn.report.rasters import raster_svg
 from chess_snn.search import make_tree_search
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 _LARGEST_BATCH: Final = 64
 """Positions that are searched for mates at a time."""

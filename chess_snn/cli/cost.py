@@ -41,6 +41,7 @@ from chess_snn.nets import Network, make_evaluator
 from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 Columns = dict[str, Callable[[Json], str]]
 
@@ -103,12 +104,13 @@ def _print(body: Json) -> None:
     """Every table fits into a terminal of 80 columns."""
     evaluations = body["evaluations"]
     print_message(
-        f"{body['model']}: {body['activation']}, {body['ticks']} ticks, {body['virtual_ticks']} "
-        f"with binary spikes; counted on {body['positions']:,} positions."
+        f"{body['model']}: {body['activation']}, {counted(body['ticks'], 'tick')}, "
+        f"{body['virtual_ticks']} with binary spikes; counted on {body['positions']:,} positions."
     )
     print_message(
-        f"A move of {body['simulations']:,} simulations takes {evaluations['move']:,.1f} "
-        f"evaluations, a game {body['moves_per_game']:,.0f} moves ({body['games']:,} games)."
+        f"A move of {counted(body['simulations'], 'simulation')} takes {evaluations['move']:,.1f} "
+        f"evaluations, a game {body['moves_per_game']:,.0f} moves "
+        f"({counted(body['games'], 'game')})."
     )
     print_message("Energies are modelled, by two models with their terms below, and not measured.")
     executed = next(iter(body["energy"]["fair"]["of"]))

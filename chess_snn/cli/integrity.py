@@ -24,6 +24,7 @@ from chess_snn.cli.console import console, print_json, print_message, table_of, 
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
+from chess_snn.wording import counted, plural
 
 EXIT_DAMAGED: Final = 1
 _MIB: Final = 1 << 20
@@ -140,14 +141,14 @@ def gc_command(
 def _print_findings(folder: CampaignFolder, findings: Findings) -> None:
     accounted = STATE_WORDS.keys() - DAMAGE
     console.print(table_of(f"verify {folder.name}", findings.kinds, {
-        "": lambda kind: f"{kind}s",
+        "": plural,
         "checked": lambda kind: f"{findings.checked[kind]:,}",
         "damaged": lambda kind: f"{findings.count(kind, DAMAGE):,}",
         "accounted for": lambda kind: f"{findings.count(kind, accounted):,}",
     }, left=("",)))
     print_message(
-        f"{findings.num_games:,} games of {findings.num_positions:,} positions and "
-        f"{findings.num_match_games:,} games of matches replayed, "
+        f"{counted(findings.num_games, 'game')} of {counted(findings.num_positions, 'position')} "
+        f"and {counted(findings.num_match_games, 'game')} of matches replayed, "
         f"{findings.num_bytes / _MIB:,.1f} MiB compared, in {findings.seconds:,.1f} s"
     )
     states = Counter(finding.state for finding in findings.found if not finding.is_damage)
@@ -195,6 +196,6 @@ def restore(
     with work_bar(f"restoring {url}", "folders") as on_progress:
         folder = restore_campaign(store, dir, on_progress)
     print_message(
-        f"{folder.path}: {len(read_receipts(folder))} iterations are restored. Go on with it: "
-        f"chess-snn campaign resume {folder.path}"
+        f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} restored. Go on "
+        f"with it: chess-snn campaign resume {folder.path}"
     )

@@ -15,6 +15,7 @@ from chess_snn.data import write_json
 from chess_snn.evaluation.engines.player import ENGINE_FORMS, is_engine_name
 from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, Lines
 from chess_snn.games import get_game
+from chess_snn.wording import counted
 
 
 def label_command(
@@ -67,7 +68,7 @@ def label_command(
         )
     report = labelled.report
     print_message(
-        f"{out}: {report.games:,} games, {report.positions:,} positions, "
+        f"{out}: {counted(report.games, 'game')}, {counted(report.positions, 'position')}, "
         f"{labelled.new_positions:,} of them labelled now, {labelled.positions_per_s:,.0f} a "
         f"second. What to do next:\n"
         f"  chess-snn games learn {out} --out networks/student --preset cpu"

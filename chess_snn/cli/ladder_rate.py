@@ -42,7 +42,6 @@ from chess_snn.games import get_game
 from chess_snn.report.plots import ladder_svg
 from chess_snn.study.rating import MOST_GAMES, RatingGames
 from chess_snn.types import Json
-from chess_snn.wording import names_hint
 
 RATINGS: Final = "ratings.json"
 PLOT: Final = "ratings.svg"
@@ -115,8 +114,8 @@ def rate(
     on_ladder = tuple(name for name in names or found.players if name in found.players)
     if names and not on_ladder:
         raise UsageError(
-            f"--against must name a player of the ladder, got {against}; "
-            f"{names_hint(against, found.players)}"
+            f"--against must name a player of the ladder, got {against}; known: "
+            f"{', '.join(found.players)}"
         )
     available = available_players(found, on_ladder, engines, with_other_versions=True)
     if available.notice is not None and not as_json:

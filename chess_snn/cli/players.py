@@ -96,7 +96,7 @@ def find_network(game: Game | None, text: str, simulations: int) -> Model:
                 f"known: {', '.join(KNOWN_PLAYERS)}, or a network: {KNOWN_MODELS}; behind a "
                 "network :N is its number of simulations"
             )
-            raise UsageError(f"unknown player {name!r}; {hint}")
+            raise UsageError(f"unknown player {text!r}; {hint}")
         found = find_model(name, None if game is None else game.spec.name)
     return replace(found, simulations=simulations, random_percent=percent)
 

@@ -31,6 +31,7 @@ from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.cli.orchestration import ask_mlflow
 from chess_snn.cli.players import find_model
 from chess_snn.errors import UsageError
+from chess_snn.wording import counted
 
 _DIGITS = 8
 """Of a digest, in a table."""
@@ -242,8 +243,9 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
     """Fits into a terminal of 80 columns."""
     newest = versions[-1]
     title = (
-        f"{folder.name}: {newest.size}, {newest.parameters:,} parameters, {newest.ticks} ticks, "
-        f"{newest.precision}; evaluated with {newest.simulations} simulations"
+        f"{folder.name}: {newest.size}, {newest.parameters:,} parameters, "
+        f"{counted(newest.ticks, 'tick')}, {newest.precision}; evaluated with "
+        f"{counted(newest.simulations, 'simulation')}"
     )
     return table_of(title, versions, {
         "generation": lambda version: f"{version.generation}"

@@ -1,7 +1,8 @@
 """``chess-snn results``, ``ratings`` and ``report``: a campaign as tables, and as one HTML page."""
 
 import io
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -31,15 +32,18 @@ from chess_snn.report.columns import (
     LEARNING_COLUMNS,
     RATING_COLUMNS,
     SHORT_COLUMNS,
+    Columns,
     columns_of,
     match_columns,
     strength_columns,
 )
 from chess_snn.report.page import write_report
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
-_FILE_WIDTH: Final = 240
-"""Characters of a line where there is no terminal: enough for every column."""
+_WIDTH: Final = 100
+"""Characters of a line where there is no terminal and ``COLUMNS`` says nothing."""
+_BETWEEN_COLUMNS: Final = 2
 
 
 def results_command(
@@ -77,11 +81,12 @@ def results_command(
         text = printable(f"{folder.path}: no iteration is finished yet\n")
     else:
         faulty = [match for receipt in receipts for match in receipt.matches if is_faulty(match)]
-        tables = _tables(folder, rows, faulty, finals)
         is_shown = out is None and console.is_terminal
+        width = console.width if is_shown else shutil.get_terminal_size((_WIDTH, 0)).columns
+        tables = _tables(folder, rows, faulty, finals, width)
         buffer = io.StringIO()
         lines = console if is_shown else PrintableConsole(
-            file=buffer, width=_FILE_WIDTH, highlight=False, color_system=None
+            file=buffer, width=width, highlight=False, color_system=None
         )
         for table in tables:
             lines.print(table)
@@ -95,22 +100,45 @@ def results_command(
 
 
 def _tables(
-    folder: CampaignFolder, rows: Sequence[Json], faulty: Sequence[Json], finals: Sequence[Json]
+    folder: CampaignFolder, rows: Sequence[Json], faulty: Sequence[Json], finals: Sequence[Json],
+    width: int,
 ) -> list[Table]:
     """Learning, strength of the generations that were evaluated, and the final matches.
 
     Matches in which a player failed stand before those, if there are any.
     """
     learning = columns_of(folder.config, LEARNING_COLUMNS)
-    tables = [table_of(f"campaign {folder.name}", rows, learning)]
+    tables = _side_by_side(f"campaign {folder.name}", rows, learning, width)
     if evaluated := [row for row in rows if row["score"] is not None]:
         columns = strength_columns(folder.config)
-        tables.append(table_of("score (95 % interval)", evaluated, columns))
+        tables += _side_by_side("score (95 % interval)", evaluated, columns, width)
     if faulty:
         tables.append(matches_table("matches with games that were forfeited or void", faulty))
     if finals:
         tables.append(matches_table("at the end of the campaign", finals))
     return tables
+
+
+def _side_by_side(
+    title: str, rows: Sequence[Json], columns: Columns, width: int
+) -> list[Table]:
+    """One table, or where ``width`` is too small several, each with the first column."""
+    (first, key), *others = columns.items()
+    blocks: list[Columns] = [{first: key}]
+    used = _width_of(first, key, rows)
+    for heading, cell in others:
+        used += _width_of(heading, cell, rows)
+        if used > width and len(blocks[-1]) > 1:
+            blocks.append({first: key})
+            used = _width_of(first, key, rows) + _width_of(heading, cell, rows)
+        blocks[-1][heading] = cell
+    titles = [title, *([None] * (len(blocks) - 1))]
+    return [table_of(name, rows, block) for name, block in zip(titles, blocks, strict=True)]
+
+
+def _width_of(heading: str, cell: Callable[[Json], str], rows: Sequence[Json]) -> int:
+    """Characters that a column takes."""
+    return _BETWEEN_COLUMNS + max(map(len, (*heading.splitlines(), *map(cell, rows))))
 
 
 def matches_table(title: str, matches: Sequence[Json]) -> Table:
@@ -159,7 +187,7 @@ def ratings_command(directory: CampaignArgument, as_json: AsJsonOption = False) 
     if rated is None:
         raise CampaignError(
             f"{folder.path} has no match against {ANCHOR} yet; one is played every "
-            f"{folder.config.evaluation.every} generations"
+            f"{counted(folder.config.evaluation.every, 'generation')}"
         )
     if as_json:
         print_json(rated.to_json())

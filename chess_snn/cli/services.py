@@ -14,6 +14,7 @@ from chess_snn.cli.orchestration import ask_mlflow, load_flows
 from chess_snn.credentials import read_credentials
 from chess_snn.errors import CampaignLockedError, ChessSnnError, UsageError, without_credentials
 from chess_snn.interrupts import interruptible
+from chess_snn.wording import counted
 
 
 def up_command(
@@ -150,4 +151,4 @@ def _record_in_mlflow(folder: CampaignFolder) -> None:
         print_message(f"MLflow may lack iterations: {error}")
         return
     if recorded:
-        print_message(f"recorded {recorded} iterations in MLflow, which lacked them")
+        print_message(f"recorded {counted(recorded, 'iteration')} that MLflow lacked")

@@ -22,6 +22,7 @@ from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.games.chess import action_of_move, move_of_action, to_board
 from chess_snn.rng import derive_seed
 from chess_snn.types import UInt64Array
+from chess_snn.wording import counted
 
 _HELP: Final = """\
   hint            what {player} would play in your place
@@ -89,7 +90,7 @@ class TerminalGame:
         if spec.milestone_name:
             milestone = int(self._game.milestones(self._now.state)[0])
             facts.append(f"{spec.milestone_name} {milestone:,}")
-        facts.append(f"{len(self._actions):,} moves")
+        facts.append(counted(len(self._actions), "move"))
         if self.is_over:
             facts.append(f"the game is over: {self._ending}")
         return "   ".join(facts)

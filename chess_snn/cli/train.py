@@ -45,6 +45,7 @@ from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.training.rank_launch import RankLayout
 from chess_snn.training.ranks import TIMEOUT_S, divide
+from chess_snn.wording import counted
 
 NprocPerNodeOption = Annotated[
     int, typer.Option(help="Processes on this machine. 0 starts one for each of its GPUs, but no "
@@ -129,10 +130,10 @@ def train_command(
         )
     metrics = facts.metrics
     print_message(
-        f"{folder.checkpoint(facts.generation)}: {metrics['steps']:,.0f} steps by "
-        f"{metrics['ranks']:.0f} processes, {metrics['samples_per_s']:,.0f} samples/s, value loss "
-        f"{metrics['value_loss']:.3f}, policy loss {metrics['policy_loss']:.3f}. "
-        f"Go on with: chess-snn campaign resume {folder.path}"
+        f"{folder.checkpoint(facts.generation)}: {counted(round(metrics['steps']), 'step')} by "
+        f"{counted(round(metrics['ranks']), 'process')}, {metrics['samples_per_s']:,.0f} "
+        f"samples/s, value loss {metrics['value_loss']:.3f}, policy loss "
+        f"{metrics['policy_loss']:.3f}. Go on with: chess-snn campaign resume {folder.path}"
     )
 
 

@@ -24,6 +24,7 @@ from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.games.starts import random_starts
 from chess_snn.rng import generator
 from chess_snn.types import UInt64Array
+from chess_snn.wording import counted
 
 BOOK_FILE: Final = "data/openings.txt"
 """Beside this module."""
@@ -209,7 +210,7 @@ def random_openings(
         if len(openings) >= num_openings:
             return openings[:num_openings]
     raise ConfigError(
-        f"found {len(openings)} distinct positions {num_plies} plies after the start of "
+        f"found {len(openings)} distinct positions {counted(num_plies, 'ply')} after the start of "
         f"{game.spec.name}, {setting} asks for {num_openings}; begin more plies after it, or ask "
         "for fewer"
     )

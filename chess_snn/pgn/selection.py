@@ -73,7 +73,7 @@ class Selection:
                 )
         for value in self.results:
             if value not in RESULTS:
-                raise UsageError(f"--result must be of {', '.join(RESULTS)}, got {value!r}")
+                raise UsageError(f"--result must be among {', '.join(RESULTS)}, got {value!r}")
 
     def __str__(self) -> str:
         """As options of ``games import``; empty where all games are wanted."""

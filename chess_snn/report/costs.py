@@ -16,8 +16,9 @@ from chess_snn.nets.energy import CONVENTION, FAIR, estimate_energy
 from chess_snn.nets.operations import count_operations
 from chess_snn.report.columns import Columns
 from chess_snn.report.facts import CampaignFacts
-from chess_snn.report.markup import counted, element, paragraph, table, terms
+from chess_snn.report.markup import element, paragraph, table, terms
 from chess_snn.types import Json, UInt64Array
+from chess_snn.wording import counted
 
 _POSITIONS: Final = 128
 """On which the network's work is counted."""

@@ -20,6 +20,7 @@ from chess_snn.evaluation.match_files import match_pgn, match_positions
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, MatchResult
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.types import Json, UInt64Array
+from chess_snn.wording import counted
 
 _NUM_GAMES: Final = 3
 """Of the best, and of the worst."""
@@ -165,8 +166,9 @@ def _shown(facts: CampaignFacts, game: _Candidate, match_states: UInt64Array) ->
     if facts.is_solo:
         reached = f"{spec.milestone_name} {int(result.milestones[game.number]):,}"
         return ShownGame(
-            f"{game.outcome:,.0f} points", f"{result.player_a}, {reached}, {game.plies:,} moves, "
-            f"{ending}; {place}", "", played.states, _tiles(played),
+            f"{game.outcome:,.0f} points",
+            f"{result.player_a}, {reached}, {counted(game.plies, 'move')}, {ending}; {place}", "",
+            played.states, _tiles(played),
         )
     (_, pgn), = match_pgn(
         facts.game, result, event=facts.folder.name, date=match.created, numbers=[game.number],
@@ -175,7 +177,7 @@ def _shown(facts: CampaignFacts, game: _Candidate, match_states: UInt64Array) ->
     colour = "White" if result.a_is_white[game.number] else "Black"
     word = "Win" if game.outcome else "Loss"
     return ShownGame(
-        f"{word} against {result.player_b} in {game.plies} plies",
+        f"{word} against {result.player_b} in {counted(game.plies, 'ply')}",
         f"{result.player_a} has {colour}; {ending}; {place}", pgn, played.states, _board(played),
     )
 

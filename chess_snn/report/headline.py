@@ -7,7 +7,8 @@ from chess_snn.campaign.viewing.lines import elo_interval, points_interval
 from chess_snn.nets.operations import count_operations
 from chess_snn.report.columns import RATING_COLUMNS
 from chess_snn.report.facts import CampaignFacts
-from chess_snn.report.markup import counted, element, paragraph, tag, terms
+from chess_snn.report.markup import element, paragraph, tag, terms
+from chess_snn.wording import counted
 
 _NEURONS: Final = {"lif": "leaky neurons", "ilif": "integer neurons", "relu": "ReLU, no spikes"}
 _WORDS: Final = {

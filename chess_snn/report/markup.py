@@ -13,11 +13,6 @@ _UNBROKEN: Final = re.compile(r"\S+ to \S+|at least \S+|\S+-\S+|\d+ %|\d+\. \S+"
 _UNBROKEN_CELL: Final = re.compile(rf"\([^()]*\)|{_UNBROKEN.pattern}")
 
 
-def counted(count: int, unit: str) -> str:
-    """``1 tick``, ``2 ticks``."""
-    return f"{count} {unit}{'' if count == 1 else 's'}"
-
-
 def element(name: str, text: str, **attributes: str) -> str:
     """An element with ``text`` in it, which is escaped; ``class_`` is the attribute ``class``."""
     return tag(name, escape(text), **attributes)

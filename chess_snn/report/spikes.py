@@ -9,9 +9,10 @@ from chess_snn.nets import LayerActivity, Network, record_activity
 from chess_snn.report.costs import planes_of
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.games import ShownGame
-from chess_snn.report.markup import counted, element, paragraph, scrolling, tag
+from chess_snn.report.markup import element, paragraph, scrolling, tag
 from chess_snn.report.rasters import raster_svg
 from chess_snn.types import UInt64Array
+from chess_snn.wording import counted
 
 _MOST_TILES: Final = 40
 """Layers times ticks in one picture: large networks show some of their layers, evenly spread."""

@@ -317,11 +317,11 @@ def test_keys_in_a_terminal(tmp_path):
     with Terminal(tmp_path, *PLAY_2048) as terminal:
         terminal.wait_for("0 moves")
         terminal.press("\x1b[D")
-        terminal.wait_for("1 moves")
+        terminal.wait_for("1 move")
         terminal.press("\x1bOB")  # as terminals write arrows in their other mode
         terminal.wait_for("2 moves")
         terminal.press("u")
-        terminal.wait_for("1 moves")
+        terminal.wait_for("1 move")
         terminal.press("t")
         terminal.wait_for("expectimax:2 would play (left|up|right|down)")
         terminal.press("x\x1b[5~")

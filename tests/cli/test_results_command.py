@@ -108,7 +108,10 @@ def test_csv_agrees_with_json(chess_snn, folder):
     ] == rows
 
 
-def test_the_table_shows_every_iteration_and_the_generations_evaluated(chess_snn, folder):
+def test_the_table_shows_every_iteration_and_the_generations_evaluated(
+    chess_snn, folder, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "240")
     done = chess_snn("results", folder.path)
     assert done.returncode == 0
     learning, strength = done.stdout.split("score (95 % interval)")
@@ -182,3 +185,17 @@ def test_players_are_rated_with_intervals(chess_snn, tmp_path):
     assert rows["random"]["elo"] == 0
     rated = rows["gen-000004"]
     assert rated["elo_low"] < rated["elo"] < rated["elo_high"]
+
+
+@pytest.mark.parametrize(("columns", "most"), [(None, 100), ("60", 60), ("150", 150)])
+def test_tables_in_a_pipe_are_too_wide_to_read_bug(folder, chess_snn, monkeypatch, columns, most):
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    lines = chess_snn("results", folder.path).stdout.splitlines()
+    assert max(map(len, lines)) <= most
+    text = "\n".join(lines)
+    for part in ("30/50/20", "entropy", "conversion", "0.850 (0.750 to 0.950)"):
+        assert part in text
+    assert "…" not in text

@@ -79,7 +79,7 @@ def test_a_campaign_outlives_its_store_and_is_restored_from_it(tmp_path: Path, s
         env=os.environ | CREDENTIALS, capture_output=True, text=True, check=False,
     )
     assert restored.returncode == 0, restored.stdout + restored.stderr
-    assert "2 iterations are restored" in restored.stdout
+    assert "2 iterations restored" in restored.stdout
     again = assert_whole(tmp_path / "again")
     assert content_of(again) == content_of(folder)
 

@@ -504,7 +504,7 @@ def test_the_campaign_page_follows_a_campaign_that_runs(open_page, played_campai
         opened = open_page(where)
         opened.page.click("#tab-campaign")
         finished = "n => document.querySelector('.facts').textContent.includes(n)"
-        opened.wait(finished, "1 iterations finished")
+        opened.wait(finished, "1 iteration finished")
         receipt.rename(folder.receipt(1))
         opened.wait(finished, "2 iterations finished")
         assert opened.page.locator(".curves figure").count() > 3

@@ -40,6 +40,7 @@ from chess_snn.training import Points, StepLines, check_newest
 from chess_snn.training.rank_launch import RankLayout, run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
 from chess_snn.types import Json, LogFn, Progress
+from chess_snn.wording import counted
 
 Result = TypeVar("Result")
 
@@ -246,17 +247,18 @@ def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -
         )
     if execution.training_ranks:
         number = execution.training_ranks
-        return RankChoice(number, f"training in {_processes(number)}, as set")
+        return RankChoice(number, f"training in {counted(number, 'process')}, as set")
     if not num_gpus:
         return RankChoice(1, "training in 1 process on the CPU")
     most = max(1, training.num_micro_batches // num_machines)
     if num_gpus <= most:
-        return RankChoice(num_gpus, f"training in {_processes(num_gpus)}, one for each GPU")
+        return RankChoice(num_gpus, f"training in {counted(num_gpus, 'process')}, one for each GPU")
     each = max(2, training.batch_size // (num_gpus * num_machines))
     return RankChoice(
         most,
-        f"training in {_processes(most)} on a machine of {num_gpus} GPUs, because a step has "
-        f"{training.num_micro_batches} micro-batches (training.batch_size = {training.batch_size}, "
+        f"training in {counted(most, 'process')} on a machine of {num_gpus} GPUs, because a step "
+        f"has {counted(training.num_micro_batches, 'micro-batch')} "
+        f"(training.batch_size = {training.batch_size}, "
         f"training.micro_batch = {training.micro_batch}); with training.micro_batch = {each} or "
         "less, set at the start, all GPUs train",
     )
@@ -274,7 +276,3 @@ def deal_ranks(config: CampaignConfig, gpus: Sequence[int]) -> list[int]:
     while sum(ranks) > config.training.num_micro_batches:
         ranks[ranks.index(max(ranks))] -= 1
     return ranks
-
-
-def _processes(number: int) -> str:
-    return "1 process" if number == 1 else f"{number} processes"

@@ -11,6 +11,7 @@ from chess_snn.devices import Device, choose_devices, processor, visible_gpus
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.search import tree_bytes
+from chess_snn.wording import counted
 
 _MIB: Final = 2**20
 _GIB: Final = 2**30
@@ -141,7 +142,8 @@ def _num_players(
     if wanted < count:
         idle = count - wanted
         have = "has" if idle == 1 else "have"
-        return wanted, [f"{wanted} workers on {count} devices: {idle} of them {have} no work"]
+        workers = counted(wanted, "worker")
+        return wanted, [f"{workers} on {count} devices: {idle} of them {have} no work"]
     number = wanted // count * count
     if number == wanted:
         return wanted, []
@@ -167,9 +169,9 @@ def _automatic(
     if number >= count:
         return number, []
     reason = (
-        f"memory has room for {fitting} workers of about {needed / _GIB:.1f} GiB each"
+        f"memory has room for {counted(fitting, 'worker')} of about {needed / _GIB:.1f} GiB each"
         if fitting <= num_games else
-        f"an iteration has {num_games} games (self_play.games_per_iteration)"
+        f"an iteration has {counted(num_games, 'game')} (self_play.games_per_iteration)"
     )
     return number, [f"{count} {units}, {count - number} of them without a worker: {reason}"]
 

@@ -26,6 +26,7 @@ from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Network
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 _DIGEST_LENGTH: Final = 36
 """Hex digits; MLflow keeps no more of a data set."""
@@ -254,16 +255,16 @@ def describe(version: NetworkVersion) -> dict[str, str]:
         "Elo by its campaign's games": elo_text(version.rating),
         "score": score_text(version),
         "search budget": "" if version.score is None
-                         else f"{version.simulations} simulations a move",
+                         else f"{counted(version.simulations, 'simulation')} a move",
         "network": f"{version.size}, {version.parameters:,} parameters, "
-                   f"{version.activation}, {version.ticks} ticks, {version.precision}",
+                   f"{version.activation}, {counted(version.ticks, 'tick')}, {version.precision}",
         "shape": ", ".join(f"{name} {value}" for name, value in version.shape.items()),
         "spike rate": "" if version.spike_rate is None
                       else f"{version.spike_rate:.1%} of neurons and ticks",
         "candidacy": "" if version.promotion is None else str(version.promotion),
         "trained on": "" if not shards
-                      else f"{version.window_positions:,} positions in {len(shards)} shards, "
-                           f"{shards[0]} to {shards[-1]}",
+                      else f"{counted(version.window_positions, 'position')} in "
+                           f"{counted(len(shards), 'shard')}, {shards[0]} to {shards[-1]}",
         "origin": version.origin or "",
         "pretraining dataset": "" if version.dataset is None
                        else f"{version.dataset} (digest {version.dataset_digest}), before the "

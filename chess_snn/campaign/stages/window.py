@@ -9,6 +9,7 @@ from chess_snn.campaign.store.plans import read_plans, shard_paths
 from chess_snn.campaign.store.receipts import ShardFacts, read_receipts
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
+from chess_snn.wording import counted
 
 _KEPT_COUNTS = 4096
 """Iterations whose positions a process remembers."""
@@ -153,8 +154,9 @@ def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int
     num_played = sum(map(is_committed, shards))
     if num_played < len(shards):
         raise CampaignError(
-            f"{folder.path} has {num_played} of {len(shards)} shards of iteration {wanted}, and "
-            f"trains on all of them; play the others: chess-snn campaign resume {folder.path}"
+            f"{folder.path} has {num_played} of {counted(len(shards), 'shard')} of iteration "
+            f"{wanted}, and trains on all of them; play the others: "
+            f"chess-snn campaign resume {folder.path}"
         )
     return wanted
 

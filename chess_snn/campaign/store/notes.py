@@ -28,6 +28,7 @@ from chess_snn.data import StoredFormat, create_text, is_committed, read_manifes
 from chess_snn.data.files import make_folder, sync_folder, writing
 from chess_snn.errors import RemovedError
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 Event = Literal["quarantined", "rebuilt", "dropped"]
 """What happened to an artifact: it was corrupt and is in quarantine; it was rebuilt from its
@@ -202,8 +203,9 @@ def missing_notices(folder: CampaignFolder) -> list[str]:
         )
     if facts["removed_iterations"] or facts["removed_generations"]:
         notices.append(
-            f"Removed by `chess-snn gc`: the games of {facts['removed_iterations']:,} iterations, "
-            f"and {facts['removed_generations']:,} generations. Figures of them stay."
+            f"Removed by `chess-snn gc`: the games of "
+            f"{counted(facts['removed_iterations'], 'iteration')}, and "
+            f"{counted(facts['removed_generations'], 'generation')}. Figures of them stay."
         )
     if facts["quarantined"]:
         notices.append(

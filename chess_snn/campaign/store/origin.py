@@ -14,6 +14,7 @@ from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import ConfigError
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 _DIGITS: Final = 12
 """Of a digest, for people."""
@@ -53,7 +54,7 @@ class Origin:
         known = [
             *([f"generation {self.generation} of {parent}"] if parent else []),
             f"weights {self.weights_digest[:_DIGITS]}",
-            *([f"with {len(self.games)} shards of its games"] if self.games else []),
+            *([f"with {counted(len(self.games), 'shard')} of its games"] if self.games else []),
         ]
         return f"started from {self.reference}: {', '.join(known)}"
 

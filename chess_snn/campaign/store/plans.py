@@ -26,6 +26,7 @@ from chess_snn.data import StoredFormat, create_text, read_manifest, utc_now, wr
 from chess_snn.errors import CampaignError, CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
+from chess_snn.wording import counted
 
 S_PER_HOUR: Final = 3600.0
 
@@ -46,7 +47,7 @@ class Length:
         """For people: ``20 iterations`` or ``1.5 hours``."""
         if self.hours:
             return f"{self.hours:g} hour" + ("" if self.hours == 1 else "s")
-        return f"{self.iterations:,} iteration" + ("" if self.iterations == 1 else "s")
+        return counted(self.iterations, "iteration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.viewing.alarms import Alarm
+from chess_snn.wording import counted
 
 # Stages, in the order of a campaign.
 SUPERVISED_TRAINING: Final = "supervised training"
@@ -121,14 +122,14 @@ class WorkerProgress:
     def __str__(self) -> str:
         """``box-a/gpu0-1: 120 games, 3.1/s, 1.0 cores, 1.2 GiB, GPU 87%, 12.3 of 140.0 GiB``."""
         parts = [
-            f"{self.name}: {self.games:,} games", f"{self.games_per_s:,.1f}/s",
+            *_pace(self.games, self.games_per_s),
             f"{self.cores:.1f} cores", f"{self.memory_bytes / _GIB:.1f} GiB",
         ]
         if self.gpu_text:
             parts.append(self.gpu_text)
         if self.quiet_s > _SILENT_S:
             parts.append(f"silent for {self.quiet_s:.0f} s")
-        return ", ".join(parts)
+        return f"{self.name}: {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,7 @@ class WorkersProgress:
         workers = self.workers
         games = sum(worker.games for worker in workers)
         parts = [
-            f"{len(workers)} {'worker' if len(workers) == 1 else 'workers'}: {games:,} games",
-            f"{sum(worker.games_per_s for worker in workers):,.1f}/s",
+            *_pace(games, sum(worker.games_per_s for worker in workers)),
             f"{sum(worker.cores for worker in workers):.1f} cores",
         ]
         # Workers of one GPU see the same figure.
@@ -155,7 +155,12 @@ class WorkersProgress:
             parts.append(f"{sum(memory.values()) / _GIB:.1f} GiB of their memory")
         if silent := [worker.name for worker in workers if worker.quiet_s > _SILENT_S]:
             parts.append(f"silent: {', '.join(silent)}")
-        return ", ".join(parts)
+        return f"{counted(len(workers), 'worker')}: {', '.join(parts)}"
+
+
+def _pace(games: int, per_s: float) -> list[str]:
+    """Nothing before the first game."""
+    return [counted(games, "game"), f"{per_s:,.1f}/s"] if games else []
 
 
 @dataclass(frozen=True, slots=True)

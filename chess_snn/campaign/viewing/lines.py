@@ -16,6 +16,7 @@ from chess_snn.campaign.viewing.events import (
 from chess_snn.campaign.viewing.results import result_row, score_column
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.types import Json
+from chess_snn.wording import counted
 
 NOT_MEASURED: Final = ""
 """Shown where there is no figure."""
@@ -155,7 +156,7 @@ def iteration_line(row: Json) -> str:
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
-        f"{row['games']:,} games, {row['positions_per_s']:,.0f} positions/s, "
+        f"{counted(row['games'], 'game')}, {row['positions_per_s']:,.0f} positions/s, "
         f"{learnt}{score}{gating_match}{champion}"
     )
 
@@ -185,7 +186,7 @@ def ladder_test_line(ladder_test: Json) -> str:
     )
     return (
         f"{ladder_test['player']} on the ladder: Elo {elo} ({interval}) by "
-        f"{ladder_test['num_games']} games; {rungs}"
+        f"{counted(ladder_test['num_games'], 'game')}; {rungs}"
     )
 
 

@@ -1,5 +1,7 @@
 // What a search found: bars of win, draw and loss and of the value, candidate moves, a line.
 
+import { counted } from "./words.js";
+
 const percent = (share) => `${Math.round(100 * share)}%`;
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(2)}`;
 
@@ -51,7 +53,7 @@ export class AnalysisView {
     this.showCandidates(message.candidates);
     const more = message.others ? `, ${message.others} more moves` : "";
     const pace = message.seconds > 0 ? Math.round(message.visits / message.seconds) : 0;
-    this.note.textContent = `${message.visits.toLocaleString("en")} visits in `
+    this.note.textContent = `${counted(message.visits, "visit")} in `
       + `${message.seconds.toFixed(1)} s${pace ? `, ${pace.toLocaleString("en")}/s` : ""}${more}. `
       + `The network alone expects ${message.network_wdl_white.map(percent).join(" / ")} `
       + "(White / draw / Black).";

@@ -1,6 +1,7 @@
 // Moves on a Board by mouse, touch and keyboard. Only moves of a list from the server are offered.
 
 import { SIDE, SQUARE, pieceName } from "./board.js";
+import { counted } from "./words.js";
 
 const FILES = "abcdefgh";
 
@@ -142,7 +143,7 @@ export class BoardInput {
     if (this.tryMove(square)) return;
     this.choose(this.chosen === square ? null : square);
     const count = this.chosen ? this.legal.get(square).size : 0;
-    this.say(this.chosen ? `${this.describe(square)} picked up, ${count} moves` : "nothing to move");
+    this.say(this.chosen ? `${this.describe(square)} picked up, ${counted(count, "move")}` : "nothing to move");
   }
 
   describe(square) {

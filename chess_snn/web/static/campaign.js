@@ -5,6 +5,7 @@ import { Board } from "./board.js";
 import { drawCurve } from "./curves.js";
 import { say } from "./speech.js";
 import { drawTiles } from "./tiles.js";
+import { counted } from "./words.js";
 
 const PERIOD_MS = 3000;
 const STEP_MS = 700;
@@ -86,7 +87,7 @@ export class CampaignPage {
     this.find("progress").value = state.progress;
     this.find(".facts").textContent = [
       state.length, `${Math.round(100 * state.progress)}% done`, `ran for ${state.elapsed}`,
-      state.left && `${state.left} left`, `${state.iterations} iterations finished`,
+      state.left && `${state.left} left`, `${counted(state.iterations, "iteration")} finished`,
       state.champion !== null && `champion is generation ${state.champion}`,
     ].filter(Boolean).join(" · ");
     this.find(".promotion-note").textContent = state.last_promotion
@@ -151,8 +152,8 @@ export class CampaignPage {
       this.find(".games").replaceChildren(...games.map((game) => {
         const item = document.createElement("li");
         const button = element("button", "");
-        button.append(element("b", "", game.result || `${game.plies} moves`),
-          element("span", "", game.result ? `${game.plies} plies` : ""), element("span", "", game.ending));
+        button.append(element("b", "", game.result || counted(game.plies, "move")),
+          element("span", "", game.result ? counted(game.plies, "ply") : ""), element("span", "", game.ending));
         button.addEventListener("click", () => this.openGame(iteration, game.number));
         item.append(button);
         return item;

@@ -1,6 +1,8 @@
 // Spikes of one evaluation: every layer a canvas, every channel a small board of 8 by 8 (or 4 by 4)
 // cells, tick by tick. A cell is the brighter the more often its neuron fired.
 
+import { counted } from "./words.js";
+
 const GAP = 3; // pixels between tiles
 const TICK_MS = 700;
 
@@ -151,11 +153,11 @@ export class SpikesView {
     }
     header.layers.forEach(({ name, rate, spikes, shape }, i) => {
       const title = layerTitle(name);
-      const ticks = shape[0] === 1 ? "1 tick" : `${shape[0]} ticks`;
+      const ticks = counted(shape[0], "tick");
       this.layers[i].name.textContent = title;
       this.layers[i].rate.textContent = `${spikes.toLocaleString("en")} · ${percent(rate)}`;
       this.layers[i].canvas.setAttribute("aria-label",
-        `${title}: ${spikes} spikes of ${shape[1]} channels in ${ticks}, ${percent(rate)}`);
+        `${title}: ${counted(spikes, "spike")} of ${counted(shape[1], "channel")} in ${ticks}, ${percent(rate)}`);
     });
   }
 
@@ -247,7 +249,7 @@ export class SpikesView {
     const size = layer.height * layer.width;
     const cells = layer.counts.subarray(channel * size, (channel + 1) * size);
     const total = cells.reduce((sum, count) => sum + count, 0);
-    this.note.textContent = `${layer.name.textContent}, channel ${channel + 1}: ${total} spikes`;
+    this.note.textContent = `${layer.name.textContent}, channel ${channel + 1}: ${counted(total, "spike")}`;
     this.onTile(isBoard ? { cells, most: layer.most, flips: this.frame.header.flips } : null);
   }
 }
