@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 DEPLOYMENTS = REPOSITORY / "deployments"
@@ -18,7 +19,7 @@ TOOLS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH"
 """Where linters are: `make setup` puts them beside Python."""
 PASSWORDS = {
     "CHESS_SNN_USER": "chess", "CHESS_SNN_PASSWORD": "canary-password-1",
-    "POSTGRES_PASSWORD": "canary-password-2",
+    "POSTGRES_PASSWORD": "canary-password-2", "MLFLOW_SESSION_KEY": "canary-key",
 }
 
 
@@ -70,6 +71,42 @@ def test_compose_refuses_to_start_without_passwords(missing):
     done = compose("config", "--quiet", **given)
     assert done.returncode != 0
     assert missing in done.stderr
+
+
+def test_containers_write_to_volumes_and_memory_alone_and_gain_no_rights():
+    services = yaml.safe_load(COMPOSE_FILE.read_text())["services"]
+    for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert {"mem_limit", "pids_limit", "tmpfs"} <= set(service), name
+
+
+def test_the_key_of_sessions_is_no_password():
+    mlflow = yaml.safe_load(COMPOSE_FILE.read_text())["services"]["mlflow"]["environment"]
+    key = mlflow.pop("MLFLOW_FLASK_SERVER_SECRET_KEY")
+    assert "SESSION_KEY" in key
+    assert not any("SESSION_KEY" in value for value in mlflow.values())
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None,
+    reason="systemd is not installed: its unit is NOT checked",
+)
+def test_the_unit_is_valid_and_confined(tmp_path):
+    text = (DEPLOYMENTS / "chess-snn.service").read_text()
+    unit = tmp_path / "chess-snn.service"
+    unit.write_text(re.sub("(?m)^ExecStart=.*", f"ExecStart={sys.executable}", text))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(unit) not in done.stderr, "a warning about a line of it"
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=30", unit],
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_variable_of_the_compose_file_is_in_the_example():
