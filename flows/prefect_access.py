@@ -49,6 +49,18 @@ def kept_credentials(directory: Path) -> Credentials:
                 take_name(stage, path)  # of two processes that make one, both read the first
 
 
+def new_credentials(directory: Path) -> Credentials:
+    """Replace the kept credentials: a campaign's folder may come from elsewhere, with a file of it.
+
+    Raises:
+        UsageError: the file cannot be replaced.
+    """
+    path = directory / CREDENTIALS_FILE
+    with writing(path):
+        path.unlink(missing_ok=True)
+    return kept_credentials(directory)
+
+
 def sign_in_link(api_url: str, credentials: Credentials) -> str:
     """The address of the server's page that signs a browser in.
 

@@ -33,7 +33,7 @@ from chess_snn.errors import without_credentials
 from chess_snn.ports import free_port
 from chess_snn.types import LogFn
 from chess_snn.web.guard import own_names
-from flows.prefect_access import AUTH_VARIABLE, kept_credentials, sign_in_link
+from flows.prefect_access import AUTH_VARIABLE, kept_credentials, new_credentials, sign_in_link
 from flows.prefect_database import (
     HOME_VARIABLE,
     PREFECT_DATABASE,
@@ -42,8 +42,10 @@ from flows.prefect_database import (
 )
 from flows.prefect_errors import ServerGoneError, answering, check_server
 from flows.server_processes import HOST, ServerSpec, running_server
+from flows.server_records import is_claimed
 from tasks.tracking import artifact_directory, is_server, tracking_uri
 
+_PREFECT_LOG: Final = "prefect-server.log"
 API_URL_VARIABLE: Final = "PREFECT_API_URL"
 
 EMBEDDED: Final = {
@@ -93,7 +95,7 @@ def prefect_spec(
             "DO_NOT_TRACK": "1",
             **environment,
         },
-        log_file=directory / "prefect-server.log",
+        log_file=directory / _PREFECT_LOG,
         url=url,
         health_url=f"{url}/health",
         listens_on=(host, port),
@@ -168,7 +170,8 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
             yield given_url
         return
     directory = directory.resolve()
-    credentials = kept_credentials(directory)
+    is_shared = is_claimed((directory / _PREFECT_LOG).with_suffix(".json"))
+    credentials = kept_credentials(directory) if is_shared else new_credentials(directory)
     spec = prefect_spec(directory, free_port(), credentials)
     with (
         running_server(spec, tell=tell, start_timeout_s=PREFECT_START_TIMEOUT_S) as api_url,

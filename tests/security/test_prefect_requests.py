@@ -36,7 +36,12 @@ from flows.prefect_app import create_app  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 
 NOT_OWN = FROM_ELSEWHERE | {"a page of another port": JSON | {"Origin": "http://127.0.0.1:1"}}
-UNKNOWN = {"nothing": "", "a wrong password": "chess-snn:wrong", "a wrong user": "me:{password}"}
+PLANTED = f"chess-snn:{43 * 'a'}"
+"""In a campaign's folder that comes from somebody else."""
+UNKNOWN = {
+    "nothing": "", "what was planted": PLANTED, "a wrong password": "chess-snn:wrong",
+    "a wrong user": "me:{password}",
+}
 SOCKETS = ("/events/in", "/events/out", "/logs/out")
 
 
@@ -134,6 +139,7 @@ def running(request, tmp_path_factory) -> Iterator[Running]:
         with services_up(directory / "home") as home:
             yield Running(home.api_url, home.credentials, home.mlflow_url)
         return
+    (directory / CREDENTIALS_FILE).write_text(f"{PLANTED}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         with prefect_server(directory) as api_url:
