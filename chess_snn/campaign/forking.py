@@ -30,7 +30,7 @@ from chess_snn.campaign.store.origin import Origin
 from chess_snn.campaign.store.plans import S_PER_HOUR, campaign_length, read_plans
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt
 from chess_snn.campaign.strength.champions import read_hand_promotions
-from chess_snn.data import is_committed, link_folder, write_text
+from chess_snn.data import link_folder, write_text
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.wording import counted
 
@@ -146,8 +146,7 @@ def _taken_along(parent: CampaignFolder, origin: Origin) -> Iterator[Stored]:
     """Artifacts of earlier iterations that a fork takes along."""
     for artifact in table.ARTIFACTS:
         for stored in table.all_stored(parent, artifact) if artifact.is_forked else ():
-            is_whole = not artifact.is_folder or is_committed(stored.path(parent))
-            if is_whole and origin.source_of(stored.name) is not None:
+            if origin.source_of(stored.name) is not None:
                 yield stored
     assert origin.forked_at is not None
     for number, choice in enumerate(read_hand_promotions(parent)):

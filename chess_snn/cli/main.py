@@ -170,7 +170,8 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted", EXIT_INTERRUPTED)
     except MemoryError as error:
-        _fail(f"this machine has not enough memory: {error or 'no details'}", EXIT_BAD_INPUT)
+        details = f" ({error})" if str(error) else ""
+        _fail(f"this machine does not have enough memory for it{details}", EXIT_BAD_INPUT)
     except BrokenPipeError:
         # The reader of a pipe is gone: there is nothing to print.
         _mute_output()

@@ -9,27 +9,29 @@ from pathlib import Path
 from chess_snn.errors import UsageError
 
 
-def refuse_links(folder: Path, levels: int) -> None:
-    """Return if nothing in ``folder`` is a symbolic link; deeper than ``levels``, links may be.
+def check_plain(folder: Path, levels: int) -> None:
+    """Return if all in ``folder``, down to so many ``levels``, are plain files and folders.
 
     Raises:
-        UsageError: something is; it is named.
+        UsageError: something is a link, a pipe or a device; it is named.
     """
-    if link := _find_link(folder, levels):
+    if (odd := _find_odd(folder, levels)) is not None:
+        kind = "a link" if odd.is_symlink() else "a pipe or a device"
         raise UsageError(
-            f"{link} is a link, which could lead writing and deleting out of {folder}; put the "
-            "file or folder itself there, or delete the link"
+            f"{odd} is {kind}, through which reading, writing and deleting could leave {folder}; "
+            "put the file or folder itself there, or delete it"
         )
 
 
-def _find_link(folder: Path, levels: int) -> Path | None:
+def _find_odd(folder: Path, levels: int) -> Path | None:
     with suppress(FileNotFoundError), os.scandir(folder) as entries:  # a writer removed the folder
         for entry in entries:
             path = Path(entry.path)
-            if entry.is_symlink():
+            if entry.is_dir(follow_symlinks=False):
+                if levels > 1 and (odd := _find_odd(path, levels - 1)):
+                    return odd
+            elif not entry.is_file(follow_symlinks=False):
                 return path
-            if levels > 1 and entry.is_dir() and (link := _find_link(path, levels - 1)):
-                return link
     return None
 
 

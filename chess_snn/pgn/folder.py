@@ -22,8 +22,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from chess_snn.data import StoredFormat, is_committed, read_json, sweep_temporaries, write_json
-from chess_snn.data.plain_files import refuse_links
+from chess_snn.data import StoredFormat, read_json, sweep_temporaries, write_json
+from chess_snn.data.plain_files import check_plain
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.pgn.report import ImportReport
 from chess_snn.settings import settings_class
@@ -37,7 +37,7 @@ _REPORT: Final = StoredFormat("report of an import", version=1)
 ID_LENGTH: Final = 12
 """Hexadecimal digits of ``ImportSource.content``."""
 _LEVELS: Final = 2
-"""Without links: the folder's own names, and those in ``games``."""
+"""Of plain files and folders: the folder's own names, and those in ``games``."""
 _SHARD: Final = re.compile(r"shard-([0-9]{6,12})")
 _MISFITS: Final = (ConfigError, KeyError, TypeError, ValueError)
 
@@ -100,11 +100,11 @@ class ImportFolder:
         """The import in ``path``, finished or not.
 
         Raises:
-            UsageError: something in it is a link.
+            UsageError: something in it is neither a plain file nor a folder.
             UnknownVersionError: its description is of a version that is not read.
             CorruptDataError: its description is missing or damaged.
         """
-        refuse_links(path, _LEVELS)
+        check_plain(path, _LEVELS)
         file, hint = path / IMPORT_FILE, "import the file into a new folder"
         body = _IMPORT.unsealed(read_json(file), file, hint)
         try:
@@ -117,10 +117,10 @@ class ImportFolder:
         return self._games / f"shard-{index:06d}"
 
     def shards(self) -> list[Path]:
-        """The committed shards, in the order of the file."""
+        """The shards, in the order of the file; they have their names since they are committed."""
         found = {
             int(name[1]): entry for entry in self._games.glob("shard-*")
-            if (name := _SHARD.fullmatch(entry.name)) and is_committed(entry)
+            if (name := _SHARD.fullmatch(entry.name))
         }
         return [found[index] for index in sorted(found)]
 

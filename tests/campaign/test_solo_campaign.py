@@ -133,6 +133,6 @@ def test_a_network_of_another_game_is_refused_in_one_line(folder, tmp_path):
     chess = get_game("chess")
     path = tmp_path / "weights.safetensors"
     save_network(path, build_network(chess.spec, NetConfig(blocks=1, channels=8), seed=0))
-    of_chess = replace(model_of_campaign(folder.path), weights=path)
+    of_chess = replace(model_of_campaign(folder.path), weights=path, campaign=None)
     with pytest.raises(UsageError, match="chess"):
         of_chess.load(get_game("2048"))

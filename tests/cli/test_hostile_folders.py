@@ -1,6 +1,5 @@
 """Campaigns and networks from elsewhere: one line for each, and nothing outside is touched."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,13 @@ def test_what_a_link_leads_to_is_neither_written_nor_deleted_bug(
     assert len(list(outside.iterdir())) == 1
 
 
+@pytest.mark.parametrize("name", ["campaign.toml", "receipts/iter-000001.json"])
+def test_files_larger_than_the_memory_are_refused_by_their_size(refused, folder, name):
+    with (folder.path / name).open("r+b") as file:
+        file.truncate(1 << 43)
+    assert f"{name} has 8,796,093,022,208 bytes" in refused("campaign", "status", "campaign")
+
+
 def test_weights_larger_than_the_memory_are_one_line(refused, tmp_path):
     with (tmp_path / "weights.safetensors").open("wb") as file:
         file.truncate(1 << 43)
@@ -64,12 +70,20 @@ def test_names_as_long_as_they_may_be_and_others_in_a_folder_are_harmless(chess_
     (folder.path / ("n" * 255)).write_text("")
     (folder.path / "games" / ("n" * 255)).mkdir()
     (folder.path / "GAMES").mkdir()
-    os.mkfifo(folder.path / "receipts" / "pipe")
     deep = folder.path.joinpath("games", *("d" * 100 for _ in range(30)))
     deep.mkdir(parents=True)
     assert chess_snn("verify", "campaign").returncode == 0
     assert chess_snn("gc", "campaign", "--yes").returncode == 0
     assert deep.is_dir()
+
+
+@pytest.mark.parametrize("command", [
+    "games stats campaign", "games export campaign", "games label campaign --out labels",
+    "campaign fork campaign --at 2 --dir fork --set campaign.iterations=3",
+])
+def test_a_shard_that_lost_its_manifest_is_not_passed_over_bug(refused, folder, command):
+    (folder.shard(0, 1) / "MANIFEST.json").unlink()
+    assert "shard-0001/MANIFEST.json is missing" in refused(*command.split(), may_print=True)
 
 
 def test_a_lost_receipt_is_said_wherever_iterations_are_shown_bug(chess_snn, folder):

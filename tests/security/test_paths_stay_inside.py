@@ -59,6 +59,16 @@ def test_a_campaign_with_a_link_is_not_opened(campaign, tmp_path, name):
         CampaignFolder.open(campaign.path)
 
 
+@pytest.mark.parametrize("name", [
+    "campaign.lock", "campaign.log", "receipts/pipe", "services/live.json",
+])
+def test_a_campaign_with_a_pipe_is_not_opened_for_it_would_be_waited_for(campaign, name):
+    (campaign.path / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(campaign.path / name)
+    with pytest.raises(UsageError, match=f"{name} is a pipe"):
+        CampaignFolder.open(campaign.path)
+
+
 def test_the_folder_of_a_campaign_may_be_a_link_itself(campaign, tmp_path):
     (tmp_path / "here").symlink_to(campaign.path)
     assert CampaignFolder.open(tmp_path / "here").campaign_id == campaign.campaign_id

@@ -26,6 +26,8 @@ from chess_snn.wording import names_hint
 
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
+_MOST_BYTES = 1 << 20
+"""Of a file of settings; a sparse one could be larger than the memory."""
 _RENAMED: Final = {
     "evaluation.climb": "evaluation.ladder_test",
     "evaluation.climb_games": "evaluation.ladder_test_games",
@@ -196,9 +198,11 @@ def read_text(path: Path) -> str:
     """The content of ``path``.
 
     Raises:
-        ConfigError: the file is missing, unreadable or not text.
+        ConfigError: the file is missing, unreadable, not text, or far too large.
     """
     try:
+        if (num_bytes := path.stat().st_size) > _MOST_BYTES:
+            raise ConfigError(f"{path} has {num_bytes:,} bytes; settings have a few thousand")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text in UTF-8"

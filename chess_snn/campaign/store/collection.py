@@ -260,7 +260,7 @@ def _collection(folder: CampaignFolder, wanted: str) -> GameCollection:
     shards = sorted((folder.path / "games").glob(wanted))
     return GameCollection(
         spec, folder.name, config_digest(folder.config),
-        tuple(_collected(spec, shard) for shard in shards if is_committed(shard)),
+        tuple(_collected(spec, shard) for shard in shards),
     )
 
 

@@ -53,7 +53,7 @@ from chess_snn.data import (
 )
 from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
 from chess_snn.data.formats import DIGEST
-from chess_snn.data.plain_files import refuse_links
+from chess_snn.data.plain_files import check_plain
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.types import Json
@@ -84,7 +84,7 @@ REMOVAL = "removals/removal-{number:04d}.json"
 
 _SERVICES = "services"
 _LEVELS = 2
-"""Without links. Deeper are the files of committed folders, which are never written in place."""
+"""Of plain files and folders. Deeper ones belong to committed folders, which are only read."""
 _LEVELS_OF_SERVICES = 16
 """All: other programs write there, in place."""
 _IDENTITY = "identity"
@@ -184,7 +184,7 @@ class CampaignFolder:
 
         Raises:
             CampaignError: there is none.
-            UsageError: something in the folder is a link.
+            UsageError: something in the folder is neither a plain file nor a folder.
             UnknownVersionError: its configuration is of a version that is not read.
             ConfigError: its configuration is damaged.
         """
@@ -194,9 +194,9 @@ class CampaignFolder:
                 f"{path} holds no campaign ({CONFIG_FILE} is missing); start one with "
                 "`chess-snn campaign start`"
             )
-        refuse_links(path, _LEVELS)
+        check_plain(path, _LEVELS)
         if (path / _SERVICES).is_dir():
-            refuse_links(path / _SERVICES, _LEVELS_OF_SERVICES)
+            check_plain(path / _SERVICES, _LEVELS_OF_SERVICES)
         return _parsed(path, read_text(path / CONFIG_FILE))
 
     def with_config(self, config: CampaignConfig) -> "CampaignFolder":
