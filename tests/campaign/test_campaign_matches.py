@@ -14,6 +14,7 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.collection import GameFilter
 from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration
+from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.match_games import match_games_pgn, read_match
 from chess_snn.campaign.strength.match_schedule import (
     earlier_generation,
@@ -192,6 +193,17 @@ def test_two_runs_of_other_pace_play_the_same_opponents_bug(new_folder):
 def test_by_hours_the_opponents_follow_the_time(new_folder):
     even, uneven = opponents_of_two_runs(new_folder, "campaign.hours=10")
     assert even != uneven
+
+
+def test_gating_matches_have_openings_of_their_own_and_evaluations_the_same(new_folder):
+    """Luck with an opening is not inherited, and scores of generations can be compared."""
+    folder = new_folder("campaign", "evaluation.every=1")
+    for iteration in range(3):
+        finish_without_games(folder, iteration, champion=1)
+    gating = [gating_match_of(folder, generation).seed_path for generation in (2, 3)]
+    evaluated = [match.seed_path for g in (2, 3) for match in generation_matches(folder, g)]
+    assert len(set(gating) | set(evaluated)) == 3
+    assert len(set(evaluated)) == 1
 
 
 def test_every_third_generation_is_evaluated(new_folder):

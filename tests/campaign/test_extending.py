@@ -94,6 +94,13 @@ def test_what_does_not_extend_is_refused_and_changes_nothing(new_folder, asked, 
     assert str(campaign_length(folder)) == "4 iterations"
 
 
+def test_as_many_hours_as_it_lasts_already_do_not_extend_it(new_folder):
+    folder = new_folder("c", "campaign.hours=2")
+    with pytest.raises(UsageError, match="lasts 2 hours"):
+        extend_campaign(folder, hours=2.0)
+    assert not folder.extension(0).exists()
+
+
 def test_one_that_runs_here_finds_the_new_length_at_its_next_iteration(new_folder):
     folder = new_folder("c", "campaign.iterations=1")
     with campaign_lock(folder):

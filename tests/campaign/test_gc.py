@@ -29,6 +29,7 @@ from chess_snn.campaign.store.notes import (
     read_removals,
 )
 from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.receipts import PromotionFacts
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.match_schedule import generation_matches
 from chess_snn.errors import CampaignError, UsageError
@@ -78,6 +79,14 @@ def test_games_outside_every_window_to_come_may_go(running: CampaignFolder) -> N
     assert names(running, "games") == [f"iter-{i:06d}" for i in range(8)]
 
 
+def test_games_that_self_play_restarts_from_stay(running: CampaignFolder) -> None:
+    """Those of the iteration before the newest, though the window is shorter."""
+    newest = read_receipts(running)[-1]
+    newest.training.window_shards[:] = ["iter-000011/shard-0000", "iter-000011/shard-0001"]
+    write_receipt(running, newest)
+    assert first_iteration_needed(running) == 10
+
+
 def test_no_game_may_go_before_a_receipt_says_what_the_window_is(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "new")
     assert find_disposable(folder) == []
@@ -93,6 +102,20 @@ def test_champions_the_first_and_the_newest_generation_stay(
     needed = generations_needed(folder)
     assert needed & set(range(8)) == {0, 1, 3}
     assert 12 in needed
+
+
+def test_both_networks_of_the_newest_gating_match_stay(
+    run_on: Callable[..., CampaignFolder],
+) -> None:
+    folder = run_on(champion=1)
+    newest = read_receipts(folder)[-1]
+    played = PromotionFacts(
+        candidate=6, champion=5, verdict="accept", llr=0.0, lower=-3.0, upper=3.0, elo0=-35.0,
+        elo1=35.0, simulations=8, games=2, wins=0, draws=2, losses=0, truncated=0,
+        pairs=[0, 0, 1, 0, 0], score=0.5,
+    )
+    write_receipt(folder, replace(newest, promotion=played))
+    assert generations_needed(folder) & set(range(8)) == {0, 1, 5, 6}
 
 
 def test_generations_that_play_new_ones_stay(run_on: Callable[..., CampaignFolder]) -> None:

@@ -32,6 +32,7 @@ from chess_snn.campaign.stages import (
     window_shards,
 )
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
+from chess_snn.campaign.stages.window import positions_played
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.strength.match_schedule import generation_matches
 from chess_snn.campaign.strength.matches import finish_match
@@ -122,6 +123,12 @@ def test_the_loss_on_held_out_games_falls(tmp_path):
     play_first_games(folder)
     metrics = train_generation(folder.path, 0).metrics
     assert metrics["holdout_value_loss_after"] < 0.9 * metrics["holdout_value_loss"]
+
+
+def test_a_window_grows_with_the_positions_that_were_played_up_to_it(played):
+    so_far = np.cumsum([receipt.statistics.positions for receipt in played.receipts])
+    counted = [positions_played(played.folder, i) for i in range(len(so_far))]
+    assert counted == so_far.tolist()
 
 
 def test_the_window_takes_the_newest_shards_until_it_is_full(played, tmp_path):

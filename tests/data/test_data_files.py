@@ -36,6 +36,15 @@ def test_json_comes_back_and_leaves_nothing_else(tmp_path):
     assert names(path.parent) == ["iter-000001.json"]
 
 
+@pytest.mark.parametrize("text", ["0.30000000000000001", "0.1000", "1e400", "NaN"])
+def test_a_number_that_this_program_would_not_write_is_damage(tmp_path, text):
+    """A flipped bit in the last digits of a number may give the same number."""
+    path = tmp_path / "r.json"
+    path.write_text(f'{{"loss": {text}}}')
+    with pytest.raises(CorruptDataError):
+        read_json(path)
+
+
 def test_a_value_json_cannot_hold_changes_nothing(tmp_path):
     path = tmp_path / "r.json"
     write_json(path, {"loss": 1.0})
@@ -144,6 +153,16 @@ def test_every_version_that_is_read_comes_out_as_the_present_one():
     }
     assert FORMAT.upgraded({"a": 0, "since_2": 9}, 2, PLACE)["since_3"] == ["a", "since_2"]
     assert FORMAT.upgraded({"a": 0}, 3, PLACE) == {"a": 0}
+
+
+def test_a_file_whose_digest_was_removed_or_is_another_ones_is_damaged():
+    signed = StoredFormat("receipt", version=1, has_digest=True)
+    body = signed.sealed({"a": 0})
+    assert signed.unsealed(body, PLACE, "restore it") == {"a": 0}
+    without = {name: value for name, value in body.items() if name != "digest"}
+    for damaged in (without, body | {"a": 1}, body | {"digest": "0" * 64}):
+        with pytest.raises(CorruptDataError, match="restore it"):
+            signed.unsealed(damaged, PLACE, "restore it")
 
 
 def test_an_upgrade_leaves_what_was_read_as_it_is():

@@ -157,6 +157,28 @@ def test_the_newest_whole_games_that_fit_are_kept(shards, all_records, capacity)
     assert first_positions(window) == newest_games(all_records, capacity)
 
 
+def test_what_is_learnt_from_a_position_does_not_depend_on_the_games_dropped_before_it(shards):
+    whole = ReplayWindow.load(GAME, shards, TOTAL)
+    cut = ReplayWindow.load(GAME, shards, TOTAL - 1)
+    first = LENGTHS[0][0]
+    assert cut.records.num_positions == TOTAL - first, "a part of the oldest shard is left"
+    rows = np.arange(TOTAL - first, dtype=np.int32)
+    found, expected = cut.gather(rows), whole.gather(rows + np.int32(first))
+    for name in (field.name for field in dataclasses.fields(found)):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+
+
+def test_a_game_that_is_held_out_is_held_out_in_other_campaigns_too(shards, tmp_path):
+    inherited = tmp_path / f"from-{shards[2].parent.name}" / shards[2].name
+    copy_shard(shards[2], inherited)
+    for every in (2, 3, 4):
+        own, taken = (
+            ReplayWindow.load(GAME, [shard], TOTAL, every).rows("holdout")
+            for shard in (shards[2], inherited)
+        )
+        np.testing.assert_array_equal(taken, own)
+
+
 def test_shards_that_cannot_fit_are_not_read(shards, tmp_path):
     absent = tmp_path / "iter-000000" / "shard-0000"
     window = ReplayWindow.load(GAME, [absent, *shards[-2:]], capacity=20)
@@ -190,6 +212,17 @@ def surprising_window(tmp_path, surprises, holdout_every=10**9):
     records.surprises[:] = surprises
     write_shard(tmp_path / "shard", records, {"game": "chess"})
     return ReplayWindow.load(GAME, [tmp_path / "shard"], 10_000, holdout_every)
+
+
+def test_each_draw_has_the_cap_that_it_asks_for(tmp_path):
+    window = surprising_window(tmp_path, [1.0] * 9 + [9.0])  # mean 1.8
+    shares = [
+        np.mean(window.sample(
+            4000, np.random.default_rng(5), surprise_share=1.0, surprise_cap=cap
+        ).states[:, 0] == 9)
+        for cap in (1.0, 10.0, 1.0)
+    ]
+    assert shares == pytest.approx([1 / 6, 1 / 2, 1 / 6], abs=0.04)
 
 
 def chi_square(window, expected_share, **arguments):

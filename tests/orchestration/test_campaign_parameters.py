@@ -6,7 +6,7 @@ from small_campaigns import commit, finish, make_campaign
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.errors import ConfigError
 from flows.importing import import_games
-from flows.parameters import directory_of, form_settings, resumed_with
+from flows.parameters import directory_of, form_settings, new_campaign, resumed_with
 from flows.tournament import plan_matches, tournament
 
 pytestmark = pytest.mark.orchestration
@@ -121,6 +121,12 @@ def test_what_cannot_be_played_is_refused(folder, generations, opponents, reason
 def test_a_round_longer_than_the_book_is_refused_before_it_begins(folder):
     with pytest.raises(ConfigError, match="1001"):
         plan_matches(folder, [1], ["random"], 8, 1001)
+
+
+def test_games_without_a_network_to_start_from_are_refused_before_there_is_a_folder(tmp_path):
+    with pytest.raises(ConfigError, match="start_from"):
+        new_campaign(tmp_path / "c", "smoke", [], "", with_games=True)
+    assert not (tmp_path / "c").exists()
 
 
 def test_relative_paths_are_refused(tmp_path):

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(60)]
 pytest.importorskip("distributed")
@@ -15,7 +16,12 @@ pytest.importorskip("prefect")
 
 from distributed import Client, LocalCluster  # noqa: E402
 
-from chess_snn.errors import BeyondRepairError, RankLostError, SchedulerLostError  # noqa: E402
+from chess_snn.errors import (  # noqa: E402
+    BeyondRepairError,
+    MemoryExhaustedError,
+    RankLostError,
+    SchedulerLostError,
+)
 from tasks import compute  # noqa: E402
 from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.compute import (  # noqa: E402
@@ -25,6 +31,7 @@ from tasks.compute import (  # noqa: E402
     run_on_device,
     tried_again,
 )
+from tasks.remote import plain_error  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +166,21 @@ def test_no_more_often_than_it_may_and_not_where_it_cannot_help(error, tries):
     with pytest.raises(type(error)):
         tried_again(work, 2, lambda line: None)
     assert len(made) == tries
+
+
+@pytest.mark.parametrize(("error", "where"), [
+    (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"), "device"),
+    (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "worker"),
+    (MemoryError(), "worker"),
+])
+def test_memory_that_runs_out_is_named_with_the_call_and_tried_again(error, where):
+    plain = plain_error(error, (run_on_device, "campaign", 3, 0))
+    assert isinstance(plain, MemoryExhaustedError)
+    assert f"the {where}'s memory ran out in run_on_device(3, 0)" in str(plain)
+
+
+def test_any_other_error_of_torch_stays_what_it_is():
+    assert plain_error(RuntimeError("size mismatch"), (run_on_device, "campaign", 3, 0)) is None
 
 
 def after(seconds: float, result: object) -> object:

@@ -207,6 +207,8 @@ def test_the_last_sign_of_life_is_the_newer_of_both(board, clock):
     board.handle_event(event(1, worker="a/cpu-1"))
     clock.now += 3.0
     assert [worker.quiet_s for worker in board.progress()] == [0.4, 3.0]
+    clock.now += 10.0
+    assert [worker.quiet_s for worker in board.progress()] == [0.4, 7.0]
 
 
 def test_a_worker_that_has_left_is_told_of_no_more(clock):

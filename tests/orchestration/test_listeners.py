@@ -12,13 +12,16 @@ from small_campaigns import begin, make_campaign, receipt_of
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts
+from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.campaign.viewing.events import (
+    AlarmRaised,
     IterationFinished,
     Message,
     StageProgress,
     WorkerProgress,
     WorkersProgress,
 )
+from flows import listeners
 from flows.listeners import (
     artifact_key,
     log_file,
@@ -134,6 +137,32 @@ def test_a_log_file_that_cannot_be_written_is_told_once_and_ends_nothing(tmp_pat
     assert caplog.text.count("campaign.log lacks lines") == 1
 
 
+ALARM = Alarm("replay starving", 4, "5.7 batches", "play more games")
+
+
+def test_an_alarm_is_a_warning_in_the_log(caplog):
+    listen = log_lines(logging.getLogger("campaign"))
+    with caplog.at_level(logging.INFO, "campaign"):
+        listen(Message("it begins"))
+        listen(AlarmRaised(ALARM))
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+    assert str(ALARM) in caplog.text
+
+
+def test_automations_are_told_of_an_alarm_and_its_campaign(tmp_path, monkeypatch):
+    folder = make_campaign(tmp_path / "campaign")
+    emitted = []
+    monkeypatch.setattr(listeners, "emit_event", lambda **event: emitted.append(event))
+    listen = listeners.alarm_events(folder)
+    listen(Message("it begins"))
+    listen(AlarmRaised(ALARM))
+    (event,) = emitted
+    assert event["event"] == "chess-snn.alarm.replay-starving"
+    assert event["resource"]["prefect.resource.id"].endswith(folder.campaign_id)
+    assert event["payload"]["directory"] == str(folder.path)
+    assert event["payload"]["since_iteration"] == 4
+
+
 # What the lines of tasks and the table of an iteration say, from made receipts.
 
 
@@ -161,6 +190,20 @@ def test_a_worker_that_found_a_shard_committed_is_not_said_to_have_played_it(rec
     line = shard_line(played(receipt.shards[0], "box-a/gpu1-3", seconds=0.0))
     assert "box-a" not in line
     assert "an earlier run" in line
+
+
+def test_shards_of_an_earlier_run_are_no_workers_share(receipt):
+    facts, other = receipt.shards
+    shares = worker_shares([played(facts, "a"), played(other, "a", seconds=0.0)])
+    assert [(share.worker, share.games) for share in shares] == [
+        (f"a, {GPU}", 100), ("an earlier run", 100),
+    ]
+
+
+def test_the_line_of_a_shard_counts_its_outcomes(receipt):
+    line = shard_line(played(receipt.shards[0], "box-a/gpu1-3"))
+    assert "100 games (30 white wins, 50 draws, 20 black wins)" in line
+    assert "2.50 games/s" in line
 
 
 def test_the_decision_names_the_champion_and_the_verdict(receipt):

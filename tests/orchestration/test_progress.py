@@ -133,6 +133,18 @@ def test_all_is_told_when_a_call_returns_and_nothing_of_a_stage_after_its_last()
     assert len(ended) == 200
 
 
+def test_the_end_of_a_stage_says_all_only_if_it_was_done() -> None:
+    ear = Ear()
+    board = ProgressBoard([ear])
+    with board.stage(0, "train", "steps", 10):
+        board.count(0, "train", "a", 7)
+    with suppress(ZeroDivisionError), board.stage(1, "train", "steps", 10):
+        board.count(1, "train", "a", 3)
+        raise ZeroDivisionError
+    ended = [progress for progress in ear.stages if progress.has_ended]
+    assert [(progress.iteration, progress.done) for progress in ended] == [(0, 10), (1, 3)]
+
+
 def test_what_a_listener_raises_is_raised_where_it_is_told() -> None:
     def fail(event: Event) -> None:
         raise ArithmeticError(event)

@@ -3,13 +3,16 @@
 import shutil
 
 import chess
+import numpy as np
 import pytest
 import small_campaigns as made
 from page_browser import SOCKET, Browser
 
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.campaign.viewing.watching import CampaignWatch
+from chess_snn.data import GameRecords, write_shard
 from chess_snn.errors import CampaignError
+from chess_snn.games import get_game
 from chess_snn.web import campaign_page
 from chess_snn.web.campaign_page import CampaignPage
 from chess_snn.web.networks import RegisteredVersions
@@ -75,11 +78,11 @@ def test_the_page_sees_a_new_iteration(make_client, tmp_path):
 def test_a_long_campaign_is_thinned_and_keeps_its_newest(make_client, tmp_path, monkeypatch):
     monkeypatch.setattr(campaign_page, "_MOST_POINTS", 2)
     folder = made.make_campaign(tmp_path / "c")
-    for iteration in range(3):
+    for iteration in range(4):
         made.finish(folder, iteration)
     state = make_client(campaign=CampaignPage(folder.path)).get("/api/campaign").json()
     points = next(c for c in state["curves"] if c["column"] == "policy_loss")["points"]
-    assert [iteration for iteration, _ in points] == [0, 2]
+    assert [iteration for iteration, _ in points] == [1, 3]
 
 
 def test_newest_games_replay_to_their_results(played, played_campaign):
@@ -99,6 +102,45 @@ def test_newest_games_replay_to_their_results(played, played_campaign):
             assert board.san(chess.Move.from_uci(move)) == name
             board.push_uci(move)
             assert board.fen().split()[:3] == after.split()[:3]
+
+
+def test_no_more_games_are_listed_than_the_page_shows(played, monkeypatch):
+    everything = played.get("/api/campaign/games").json()["games"]
+    monkeypatch.setattr(campaign_page, "_MOST_GAMES", 4)
+    assert played.get("/api/campaign/games").json()["games"] == everything[:4]
+
+
+@pytest.mark.parametrize(("moves", "result"), [
+    (("f2f3", "e7e5", "g2g4", "d8h4"), "0-1"),
+    (("e2e4", "e7e5", "d1h5", "b8c6", "f1c4", "g8f6", "h5f7"), "1-0"),
+])
+def test_a_game_that_was_won_names_the_winner(tmp_path, moves, result):
+    folder = made.make_campaign(tmp_path / "c")
+    made.begin(folder, 0)
+    write_shard(folder.shard(0, 0), mated_after(moves), {"game": "chess", "generation": 0})
+    page = CampaignPage(folder.path)
+    assert [game["result"] for game in page.games()["games"]] == [result]
+    assert page.game(0, 1)["result"] == result
+
+
+def mated_after(moves):
+    """The records of one game that ends in mate."""
+    game = get_game("chess")
+    batch, states, actions = game.allocate(1), [], []
+    for move in moves:
+        states.append(batch.state[0, : game.spec.record_words].copy())
+        actions.append(game.parse_action(batch.state[0], move))
+        game.step(batch, np.array(actions[-1:], np.int16))
+    assert game.spec.terminations[batch.termination[0]] == "checkmate"
+    return GameRecords(
+        states=np.array(states), actions=np.array(actions, np.int16),
+        values_stm=np.zeros(len(moves), np.float32), surprises=np.zeros(len(moves), np.float32),
+        target_offsets=np.arange(len(moves) + 1), target_actions=np.array(actions, np.int16),
+        target_weights=np.ones(len(moves), np.float32), game_offsets=np.array([0, len(moves)]),
+        outcomes_white=np.array([1 if len(moves) % 2 else -1], np.int8),
+        terminations=batch.termination.copy(), cut_values_white=np.zeros(1, np.float32),
+        start_kinds=np.zeros(1, np.uint8),
+    )
 
 
 def test_games_of_2048_replay_too(make_client, tmp_path):

@@ -30,6 +30,13 @@ def test_another_host_is_refused(client, host):
         pass
 
 
+def test_off_loopback_the_names_of_loopback_are_others(make_client):
+    client = make_client(**OTHER)
+    for name in ("localhost", "127.0.0.1"):
+        headers = {"Host": name, **authorization(SECRET)}
+        assert client.get("/", headers=headers).status_code == 400
+
+
 def test_another_address_of_loopback_is_its_own_name(make_client):
     client = make_client(host="127.0.0.2")
     for name in ("127.0.0.2", "localhost"):

@@ -51,6 +51,24 @@ def test_a_network_that_was_fetched_plays_on_while_the_registry_is_away(
     assert len(asked) == (3 if "@" in address else 1)
 
 
+def test_the_network_that_was_used_longest_ago_is_dropped_and_a_new_file_read(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("chess_snn.web.networks._MOST_LOADED", 2)
+    paths = [made.make_weights(tmp_path / f"{seed}.safetensors", seed=seed) for seed in (1, 2, 3)]
+    first, second, third = (find_model(str(path)) for path in paths)
+    networks = Networks(find_model, (), None)
+    kept, dropped = networks.load(first).network, networks.load(second).network
+    networks.load(first)
+    newest = networks.load(third).network
+    assert networks.load(first).network is kept
+    assert networks.load(third).network is newest
+    assert networks.load(second).network is not dropped
+    kept = networks.load(first).network
+    made.make_weights(paths[0], seed=4)
+    assert networks.load(first).network is not kept
+
+
 def test_a_fetched_network_that_was_deleted_is_fetched_again(tmp_path):
     weights = made.make_weights(tmp_path / "net.safetensors")
     found = find_model(str(weights))
