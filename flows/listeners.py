@@ -45,6 +45,7 @@ PAUSE_AFTER_FAILURE_S: Final = 30.0
 ALARM_EVENT: Final = "chess-snn.alarm"
 """Begins the name of the Prefect event: ``chess-snn.alarm.draw-collapse``."""
 _FIGURES: Final = {
+    "self_play/games_per_s": ("self-play", "games/s"),
     "train/total_loss": ("training", "loss, total"),
     "train/policy_loss": ("training", "loss, policy"),
     "train/value_loss": ("training", "loss, value"),
@@ -236,7 +237,6 @@ def table_rows(finished: events.IterationFinished) -> list[Row]:
         _row("self-play", "games", f"{games.games:,}"),
         _row("self-play", "outcomes", outcomes_text(games)),
         _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
-        _row("self-play", "games/s", f"{metrics['self_play/games_per_s']:.2f}"),
         *(_row(share.worker, "games, games/s, share",
                f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / by_workers:.0%}")
           for share in finished.shares),

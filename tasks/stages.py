@@ -194,7 +194,7 @@ def challenge(folder: CampaignFolder, match: ScheduledMatch, num_workers: int) -
             priority=BACKGROUND,
         )
     facts = finish_gating_match(folder.path, match)
-    get_run_logger().info("%s", facts)
+    get_run_logger().info("%s: %s", facts.players_text, facts.match_text)
     return facts
 
 

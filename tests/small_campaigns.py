@@ -268,7 +268,7 @@ def summaries(generation: int) -> list[Json]:
     return [
         {
             "name": name, "player_a": event_of(generation), "player_b": name, "num_games": 20,
-            "wins": wins, "draws": 5, "losses": 14 - wins, "capped": 1, "score": score,
+            "wins": wins, "draws": 5, "losses": 14 - wins, "truncated": 1, "score": score,
             "score_low": score - 0.1, "score_high": score + 0.1,
         }
         for name, wins, score in (

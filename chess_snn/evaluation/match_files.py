@@ -20,7 +20,15 @@ from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.pgn.writing import format_moves, game_tags
 from chess_snn.types import BoolArray, Float64Array, Json, UInt64Array
 
-_FORMAT: Final = StoredFormat("match", version=3, has_digest=True)
+
+def _with_present_names(body: Json) -> Json:
+    """``body`` of version 3 with the names of version 4."""
+    return {"truncated" if name == "capped" else name: value for name, value in body.items()}
+
+
+_FORMAT: Final = StoredFormat(
+    "match", version=4, upgrades={3: _with_present_names}, has_digest=True
+)
 PLAYER_FACTS: Final = {
     "generation": "Generation", "simulations": "Simulations", "config_digest": "ConfigDigest",
 }

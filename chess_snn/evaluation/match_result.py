@@ -220,7 +220,7 @@ class MatchResult:
             "wins": self.wins,
             "draws": self.draws,
             "losses": self.losses,
-            "capped": self.truncated,
+            "truncated": self.truncated,
             "forfeits_a": self.forfeits_a,
             "forfeits_b": self.forfeits_b,
             "voided": self.voided,

@@ -119,7 +119,7 @@ def match_columns(matches: Sequence[Json]) -> Columns:
     }
     return players | {
         "W-D-L": lambda match: f"{match['wins']}-{match['draws']}-{match['losses']}",
-        "truncated": lambda match: str(match["capped"]),
+        "truncated": lambda match: str(match["truncated"]),
         **(faults if any(map(is_faulty, matches)) else {}),
         "score": lambda match: f"{match['score']:.3f}",
         "95 % interval": lambda match: f"{match['score_low']:.3f} to {match['score_high']:.3f}",

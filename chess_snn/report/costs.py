@@ -84,7 +84,7 @@ def _match_games(facts: CampaignFacts) -> str:
 
 def _num_games(match: Json) -> int:
     """From figures that every summary has; those of earlier versions have no void game."""
-    counted_games = sum(int(match[outcome]) for outcome in ("wins", "draws", "losses", "capped"))
+    counted_games = sum(int(match[outcome]) for outcome in ("wins", "draws", "losses", "truncated"))
     return counted_games + int(match.get("voided", 0))
 
 

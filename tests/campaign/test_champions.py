@@ -256,7 +256,8 @@ def test_without_a_decision_the_openings_run_out(one_champion):
     facts = finish_gating_match(one_champion.path, match)
     assert (facts.verdict, facts.games) == ("undecided", 28)
     assert facts.lower < facts.llr < facts.upper
-    assert "undecided after 28 games" in str(facts)
+    assert "undecided by this match alone 0.500" in str(facts)
+    assert "after 28 games" in str(facts)
 
 
 def test_the_verdict_does_not_depend_on_how_far_ahead_workers_were(one_champion):

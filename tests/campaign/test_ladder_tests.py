@@ -39,9 +39,9 @@ BATCH, GAMES = 4, 12
 """Of the budget of 13."""
 
 REPORT = {
-    "player": "gen-000003", "num_games": 4, "score": 0.5, "elo": 0.0, "elo_low": None,
-    "elo_high": 90.0, "bracket": ["random"], "start": "random", "ended_by": "games",
-    "notice": None,
+    "player": "gen-000003", "simulations": 0, "scale": "ladder 1", "num_games": 4, "score": 0.5,
+    "elo": 0.0, "elo_low": None, "elo_high": 90.0, "bracket": ["random"], "start": "random",
+    "ended_by": "games", "notice": None,
     "rungs": [
         {"player": "random", "elo": 0.0, "num_batches": 1, "num_games": 4, "score": 0.5},
     ],
@@ -198,12 +198,21 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     folder = untrained()
     assert rate_campaign(folder) is None
     report = play_ladder_test(folder.path, 0)
+    assert (report["simulations"], report["scale"]) == (0, ladder_tests.read_ladder().scale)
     rating = rating_of(rate_campaign(folder, 0), 0, 0)
     for name in ("elo", "elo_low", "elo_high", "num_games"):
         assert rating[name] == report[name]
     rated = rate_campaign(folder).ratings
     assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
     assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
+
+
+def test_the_search_budget_of_a_ladder_test_may_be_its_own(untrained):
+    """So that campaigns whose matches have different budgets are rated with the same one."""
+    folder = untrained("c", "evaluation.ladder_test_simulations=2")
+    report = play_ladder_test(folder.path, 0)
+    assert (report["player"], report["simulations"]) == ("gen-000000@2", 2)
+    assert rating_of(rate_campaign(folder, 0), 0, 2)["elo"] == report["elo"]
 
 
 def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeypatch):

@@ -1,6 +1,7 @@
 """A whole small campaign by its stages: idempotent, and the same wherever and however it is run."""
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -149,13 +150,50 @@ def test_receipts_are_read_as_they_were_written(played):
     assert read_receipts(played.folder) == [first, second]
     metrics = first.metrics()
     assert metrics["self_play/games"] == 6
-    assert metrics["self_play/games_per_s"] == 6.0
     assert metrics["evaluation/score_random"] == first.score
     assert metrics["evaluation/score_earlier"] == first.matches[1]["score"]
     assert metrics["evaluation/conversion_rate"] == first.conversion["rate"]
     assert metrics["seconds/evaluation"] == 3.0
     assert metrics["seconds/evaluation_hidden"] == 0.5
     assert second.metrics()["campaign/progress"] == 0.5
+
+
+@pytest.mark.parametrize(("times", "wall_s", "playing_s"), [
+    (((100.0, 10.0), (100.0, 10.0)), 11.0, 10.0),  # side by side
+    (((100.0, 10.0), (105.0, 10.0)), 16.0, 15.0),
+    (((100.0, 10.0), (102.0, 3.0)), 11.0, 10.0),
+    (((105.0, 10.0), (100.0, 10.0)), 16.0, 15.0),
+    (((100.0, 10.0), (9999.0, 5.0)), 5.1, 15.0),  # the campaign was resumed between the two
+    (((100.0, 10.0), (100.0, 10.0)), 0.01, 10.0),  # and here after both
+    (((None, 10.0), (None, 10.0)), 12.0, 12.0),  # of an earlier program
+    (((None, 10.0), (None, 10.0)), 0.01, None),
+    (((None, 10.0), (100.0, 10.0)), 0.01, None),
+])
+def test_shards_that_an_earlier_process_played_made_rates_absurd_bug(
+    played, times, wall_s, playing_s
+):
+    first = played.receipts[0]
+    shards = [
+        replace(shard, began_s=began_s, statistics=shard.statistics | {"seconds": seconds})
+        for shard, (began_s, seconds) in zip(first.shards, times, strict=True)
+    ]
+    receipt = replace(first, shards=shards, seconds=replace(first.seconds, self_play=wall_s))
+    assert receipt.playing_s == playing_s
+    rates = {
+        name: value for name, value in receipt.metrics().items()
+        if name in {"self_play/games_per_s", "self_play/positions_per_s"}
+    }
+    games, positions = receipt.statistics.games, receipt.statistics.positions
+    assert rates == ({} if playing_s is None else {
+        "self_play/games_per_s": games / playing_s,
+        "self_play/positions_per_s": positions / playing_s,
+    })
+
+
+def test_a_shard_knows_when_it_was_played_whoever_finds_it(played):
+    facts = played.receipts[0].shards[0]
+    assert 0 < time.time() - facts.began_s < 3600
+    assert play_shard(played.folder.path, 0, 0) == facts
 
 
 @pytest.mark.parametrize("damage", [

@@ -94,7 +94,8 @@ def test_many_shards_are_looked_at_by_several_processes(folder: CampaignFolder) 
      {"matches/gen-000001/random.json": "lost"}),
     (lambda f: f.match("gen-000001", "conversion").write_text("["),
      {"matches/gen-000001/conversion.json": "damaged"}),
-    (lambda f: edit(f.match("final", "random-0"), wins=2, losses=0, draws=0, capped=0, score=1.0),
+    (lambda f: edit(f.match("final", "random-0"), wins=2, losses=0, draws=0, truncated=0,
+                    score=1.0),
      {"matches/final/random-0.json": "damaged"}),
 ], ids=[
     "shard lost", "checkpoint lost", "first lost", "receipt lost", "receipt damaged",
@@ -136,12 +137,15 @@ def test_all_that_a_receipt_says_of_matches_is_compared_bug(folder: CampaignFold
     )
     played = receipt.matches[0]
     shutil.copy(event / f"{played['name']}.json", gating_match)
-    report = {"elo": 10.0, "elo_low": None, "elo_high": 90.0, "num_games": 4}
+    report = {
+        "simulations": 0, "scale": None, "elo": 10.0, "elo_low": None, "elo_high": 90.0,
+        "num_games": 4,
+    }
     write_signed(ladder_test, REPORT, report)
     promotion = PromotionFacts(
         candidate=2, champion=1, verdict="undecided", llr=0.0, lower=-3.0, upper=3.0, elo0=0.0,
         elo1=75.0, simulations=2, games=played["num_games"], wins=played["wins"],
-        draws=played["draws"], losses=played["losses"], truncated=played["capped"],
+        draws=played["draws"], losses=played["losses"], truncated=played["truncated"],
         pairs=[0, 0, 1, 0, 0], score=played["score"],
     )
     write_receipt(folder, replace(receipt, promotion=promotion, ladder_test=report))

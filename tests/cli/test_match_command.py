@@ -40,7 +40,7 @@ def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
     text = done.stdout
     assert "greedy against random" in text
     assert (f"40, {body['wins']} won, {body['draws']} drawn, {body['losses']} lost, "
-            f"{body['capped']} truncated") in text
+            f"{body['truncated']} truncated") in text
     assert (f"{body['score']:.3f}, 95 % interval {body['score_low']:.3f} to "
             f"{body['score_high']:.3f} (20 pairs") in text
     assert f"{body['elo']['difference']:+.0f}, 95 % interval" in text
@@ -101,7 +101,7 @@ def test_networks_play_with_their_budget(chess_snn, places, player, options, nam
                      "--json-file", "m.json")
     assert done.returncode == 0, done.stderr
     body = read(places / "m.json")
-    assert (body["player_a"], body["capped"]) == (name, 2)
+    assert (body["player_a"], body["truncated"]) == (name, 2)
     assert f"{name} against random" in done.stdout
     assert "endings none" in words(done.stdout)
 

@@ -26,7 +26,7 @@ COLUMNS = (
     "holdout_policy_loss_after,holdout_policy_accuracy_after,holdout_value_target_loss_after,"
     "holdout_brier_score_after,holdout_decided_accuracy_after,reference_policy_accuracy,"
     "reference_value_loss,spike_rate,ladder_elo,ladder_elo_low,"
-    "ladder_elo_high,score_random,score_random_low,"
+    "ladder_elo_high,promotion_elo_ahead,score_random,score_random_low,"
     "score_random_high,score_minimax_2,score_minimax_2_low,score_minimax_2_high,score_earlier,"
     "score_earlier_low,score_earlier_high"
 )

@@ -84,8 +84,8 @@ def test_what_a_candidate_came_to_is_told(folder, chess_snn):
     receipt = made.finish(folder, 1)
     write_receipt(folder, replace(receipt, champion=1, promotion=played))
     told = (
-        "generation 2 against champion 1: rejected after 32 games, 4-9-14 and 5 truncated, score "
-        "0.344 (0.156 to 0.402), log-likelihood ratio -3.20 of -3.00 to +3.00"
+        "generation 2 against champion 1: rejected by this match alone 0.344 (0.156 to 0.402) "
+        "after 32 games, 4-9-14 and 5 truncated, log-likelihood ratio -3.20 of -3.00 to +3.00"
     )
     assert f"last candidate: {told}" in picture(folder, width=200)
     lines = chess_snn("watch", folder.path, "--once").stdout.splitlines()

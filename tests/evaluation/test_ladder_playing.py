@@ -218,7 +218,7 @@ def test_json_and_back():
 
 @pytest.mark.parametrize("pairs", [[[1, 0], [0, 1]], [[-1, 0, 0], [0, 0, 0], [0, 0, 0]], "x"])
 def test_damage_is_found(pairs):
-    body = {"player_a": "a", "player_b": "b", "pairs": pairs, "capped": 0, "plies": 0}
+    body = {"player_a": "a", "player_b": "b", "pairs": pairs, "truncated": 0, "plies": 0}
     with pytest.raises(ValueError, match=r"pairs|invalid"):
         PairResults.from_json(body)
 

@@ -155,7 +155,11 @@ def test_a_stored_campaign_is_whole_and_everything_in_it_is_read(
     assert findings.num_match_games > 0
     assert is_finished(archived)
 
-    newest = read_receipts(archived)[-1].training.generation
+    receipts = read_receipts(archived)
+    figures = [name for receipt in receipts for name in receipt.metrics()]
+    assert "evaluation/truncated_random" in figures
+    assert not any("capped" in name for name in figures)
+    newest = receipts[-1].training.generation
     assert load_trainer(archived.checkpoint(newest), game_of(archived)).steps_done > 0
     shards = window_shards(archived, newest - 1)
     window = ReplayWindow.load(game_of(archived), shards, capacity=10_000)

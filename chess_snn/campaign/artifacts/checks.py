@@ -147,7 +147,7 @@ def expected_matches(folder: CampaignFolder, contents: Contents) -> Iterator[tup
         if (played := receipt.promotion) is not None:
             told[champion_match(played.champion)] = {
                 "num_games": played.games, "wins": played.wins, "draws": played.draws,
-                "losses": played.losses, "capped": played.truncated, "score": played.score,
+                "losses": played.losses, "truncated": played.truncated, "score": played.score,
             }
         for name, summary in told.items():
             path = folder.match(event_of(receipt.iteration + 1), name)

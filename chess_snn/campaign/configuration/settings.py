@@ -137,6 +137,9 @@ class EvaluationSettings:
     that need no engine are used."""
     ladder_test_games: int = Field(default=120, ge=2, le=_MOST_LADDER_GAMES)
     """Largest number of games of a ladder test."""
+    ladder_test_simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
+    """Simulations of the network per move in a ladder test; 0 takes `evaluation.simulations`.
+    Ratings of different campaigns compare only if this is the same: all presets have 16."""
     ladder_test_pairs: int = Field(default=5, ge=1, le=_MOST_LADDER_GAMES // 2)
     """Openings, each played with both colours, before a ladder test chooses its next opponent."""
     ladder_test_interval: float = Field(default=150.0, gt=0, le=10_000)
@@ -243,6 +246,11 @@ class CampaignConfig:
         """Of both networks at each of their moves in games that decide on the champion."""
         return self.promotion.simulations or self.evaluation.simulations
 
+    @property
+    def ladder_test_simulations(self) -> int:
+        """Of the network at each of its moves in a ladder test."""
+        return self.evaluation.ladder_test_simulations or self.evaluation.simulations
+
     def find_engines(self) -> None:
         """See that every engine it plays against is on this machine, before a campaign starts.
 
@@ -302,7 +310,7 @@ class CampaignConfig:
         matches = self.evaluation
         uses = [(matches.simulations, 2 * min(matches.num_openings, OPENINGS_EACH))]
         if matches.ladder_test:
-            uses.append((matches.simulations, 2 * matches.ladder_test_pairs))
+            uses.append((self.ladder_test_simulations, 2 * matches.ladder_test_pairs))
         if matches.final_openings:
             games = 2 * min(matches.final_openings, OPENINGS_EACH)
             uses.append((matches.final_simulations, games))

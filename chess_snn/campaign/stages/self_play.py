@@ -1,5 +1,6 @@
 """The stage of self-play: one shard of an iteration's games."""
 
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from chess_snn.rng import derive_seed
 from chess_snn.self_play import calibrate_threshold, play_games
 from chess_snn.types import Progress, UInt64Array
 
+_BEGAN_S = "began_s"
 _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
@@ -82,6 +84,7 @@ def play_shard(
         min(games.num_games, settings.concurrent_games),
     )
     restarts, threshold = _learnt_from(folder, iteration, values.earlier)
+    began_s = time.time()
     records, statistics = play_games(
         game,
         searches,
@@ -101,6 +104,7 @@ def play_shard(
         "generation": iteration,
         "simulations": simulations,
         "statistics": statistics.to_json(),
+        _BEGAN_S: began_s,
         **({} if games.num_shards is None else {
             SHARDS_OF_ITERATION: games.num_shards, GAMES_BEFORE: games.first_game,
         }),
@@ -157,4 +161,5 @@ def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:
         name=f"{path.parent.name}/{path.name}",
         bytes=manifest.num_bytes,
         statistics=manifest.meta["statistics"],
+        began_s=manifest.meta.get(_BEGAN_S),
     )

@@ -7,6 +7,7 @@ the receipts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
@@ -23,20 +24,48 @@ from chess_snn.self_play import SelfPlayStatistics, combine
 from chess_snn.types import Json
 
 _RENAMED: Final = {"climb": "ladder_test", "capped": "truncated", "gate": "gating_match"}
-"""Fields by their names before version 5."""
+"""Fields by their names before version 5, and in matches before version 6."""
 
 
 def _with_present_names(body: Json) -> Json:
     """``body`` of version 4 with the field names of version 5."""
-    renamed = {_RENAMED.get(name, name): value for name, value in body.items()}
-    for part in ("promotion", "seconds"):
-        if isinstance(found := renamed.get(part), dict):
-            renamed[part] = {_RENAMED.get(name, name): value for name, value in found.items()}
-    return renamed
+    renamed = _renamed(body)
+    return renamed | {
+        name: _renamed(renamed[name]) for name in ("promotion", "seconds")
+        if isinstance(renamed.get(name), dict)
+    }
+
+
+def _with_truncated_games(body: Json) -> Json:
+    """``body`` of version 5 with the names that version 6 has in matches and their reports."""
+    reports = {
+        name: report_of_present_version(body[name])
+        for name in ("conversion", "ladder_test") if isinstance(body.get(name), dict)
+    }
+    matches = body.get("matches")
+    if isinstance(matches, list):
+        matches = [_renamed(match) if isinstance(match, dict) else match for match in matches]
+    return body | reports | {"matches": matches}
+
+
+def report_of_present_version(report: Json) -> Json:
+    """A report on won positions or a ladder test of version 2 as version 3 would have it."""
+    renamed = _renamed(report)
+    if "bracket" not in renamed:
+        return renamed
+    simulations = str(renamed.get("player")).partition("@")[2]  # as in gen-000012@64
+    budget = int(simulations) if simulations.isdecimal() else 0
+    return {"simulations": budget, "scale": None} | renamed
+
+
+def _renamed(part: Json) -> Json:
+    """``part`` with the present names of its fields."""
+    return {_RENAMED.get(name, name): value for name, value in part.items()}
 
 
 FORMAT: Final = StoredFormat(
-    "receipt", version=5, upgrades={3: dict, 4: _with_present_names}, has_digest=True
+    "receipt", version=6,
+    upgrades={3: dict, 4: _with_present_names, 5: _with_truncated_games}, has_digest=True,
 )
 """Before version 4 the plan was one of version 2."""
 
@@ -56,7 +85,7 @@ VERDICT_WORDS: Final[dict[Verdict, str]] = {
 """Verdicts for people."""
 
 _MATCH_TEXTS: Final = ("name", "player_a", "player_b")
-_MATCH_NUMBERS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "capped")
+_MATCH_NUMBERS: Final = ("score", "score_low", "score_high", "wins", "draws", "losses", "truncated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +97,8 @@ class ShardFacts:
     bytes: int
     statistics: Json
     """A :class:`SelfPlayStatistics` as JSON."""
+    began_s: float | None = None
+    """When its worker began to play, in seconds since 1970; None in shards of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +167,8 @@ class PromotionFacts:
     elo_ahead_low: float | None = None
     elo_ahead_high: float | None = None
     """95 % interval; None where that end is not finite."""
+    games_rated: int | None = None
+    """Games of either network in that fit; None in receipts of earlier versions."""
     points_ahead: Json | None = None
     """In a game of one player: by how many points the candidate is ahead on a seed, as ``mean``,
     ``low`` and ``high`` of the 95 % interval."""
@@ -152,16 +185,35 @@ class PromotionFacts:
         })
 
     def __str__(self) -> str:
-        """The match in one line, its score with the 95 % interval."""
-        ahead = "" if self.elo_ahead is None else f", {self.elo_ahead:+.0f} Elo by all games so far"
-        if self.points_ahead is not None:
-            ahead = f", ahead by {interval_text(self.points_ahead)} points{ahead}"
+        """The verdict in one line: what decided, and then the match alone."""
+        verdict = VERDICT_WORDS[self.verdict]
+        if self.elo_ahead is None:
+            decided = f"{verdict} by"
+        else:
+            known = self.games_rated is not None
+            games = f"{self.games_rated:,} games" if known else "all games so far"
+            word = "better" if self.elo_ahead >= 0.0 else "worse"
+            decided = f"{verdict}: {abs(self.elo_ahead):.0f} Elo {word} by {games}"
+            if self.verdict == "reject" and self.elo_ahead >= 0.0:
+                decided += ", which does not outweigh the lost match"
+            decided += ";"
+        return f"{self.players_text}: {decided} this match alone {self.match_text}"
+
+    @property
+    def players_text(self) -> str:
+        """``generation 4 against champion 2``."""
+        return f"generation {self.candidate} against champion {self.champion}"
+
+    @property
+    def match_text(self) -> str:
+        """The score with its 95 % interval, the games, and the state of the sequential test."""
         low, high = pair_interval(np.array(self.pairs))
+        points = "" if self.points_ahead is None else (
+            f", ahead by {interval_text(self.points_ahead)} points"
+        )
         return (
-            f"generation {self.candidate} against champion {self.champion}: "
-            f"{VERDICT_WORDS[self.verdict]} after "
-            f"{self.games} games, {self.wins}-{self.draws}-{self.losses} and {self.truncated} "
-            f"truncated, score {self.score:.3f} ({low:.3f} to {high:.3f}){ahead}, "
+            f"{self.score:.3f} ({low:.3f} to {high:.3f}) after {self.games} games, "
+            f"{self.wins}-{self.draws}-{self.losses} and {self.truncated} truncated{points}, "
             f"log-likelihood ratio {self.llr:+.2f} of {self.lower:+.2f} to {self.upper:+.2f}"
         )
 
@@ -236,17 +288,34 @@ class Receipt:
         return combine([SelfPlayStatistics.from_json(shard.statistics) for shard in self.shards])
 
     @property
+    def playing_s(self) -> float | None:
+        """Seconds in which at least one shard was played, in whichever processes; None if unknown.
+
+        Shards of earlier versions do not say when they were played. The stage's wall clock counts
+        for them, unless one took longer: that one was found, played by an earlier process.
+        """
+        lasted = [(shard.began_s, float(shard.statistics["seconds"])) for shard in self.shards]
+        if any(began_s is None for began_s, _ in lasted):
+            wall_s = self.seconds.self_play
+            return wall_s if wall_s >= max(seconds for _, seconds in lasted) else None
+        total_s, end_s = 0.0, -inf
+        for began_s, seconds in sorted((began_s or 0.0, seconds) for began_s, seconds in lasted):
+            total_s += max(0.0, began_s + seconds - max(began_s, end_s))
+            end_s = max(end_s, began_s + seconds)
+        return total_s
+
+    @property
     def promoted(self) -> bool:
         """Whether this iteration's candidate became the champion."""
         return self.champion == self.training.generation
 
     def metrics(self) -> dict[str, float]:
         """Everything to plot by iteration, grouped by the part before the slash."""
-        statistics, wall = self.statistics, self.seconds.self_play
+        statistics, playing_s = self.statistics, self.playing_s
         return measured({
             **{f"self_play/{name}": value for name, value in statistics.metrics().items()},
-            "self_play/games_per_s": statistics.games / wall,
-            "self_play/positions_per_s": statistics.positions / wall,
+            "self_play/games_per_s": statistics.games / playing_s if playing_s else None,
+            "self_play/positions_per_s": statistics.positions / playing_s if playing_s else None,
             "self_play/device_seconds": statistics.seconds,
             **{f"train/{name}": value for name, value in self.training.metrics.items()},
             "train/window_positions": float(self.training.window_positions),
@@ -256,8 +325,10 @@ class Receipt:
             "evaluation/score": self.score,
             **_rating_metrics("evaluation/elo_own_games", self.rating),
             **_rating_metrics("evaluation/ladder_elo", self.ladder_test),
-            "evaluation/ladder_test_games":
-                None if self.ladder_test is None else float(self.ladder_test["num_games"]),
+            **({} if self.ladder_test is None else {
+                "evaluation/ladder_test_games": float(self.ladder_test["num_games"]),
+                "evaluation/ladder_search_budget": float(self.ladder_test["simulations"]),
+            }),
             "evaluation/conversion_rate":
                 None if self.conversion is None else float(self.conversion["rate"]),
             "evaluation/champion": float(self.champion),

@@ -5,7 +5,8 @@ with both colours. Parts of the match are evaluated in their order, and the firs
 test is over ends it. Workers may be ahead: what they have played beyond that part does not count
 and is not kept, so the verdict depends neither on their number nor on who was killed when. The
 candidate becomes champion unless the ratings by all games of the campaign put it below the
-champion: see docs/decisions/0026-promotion.md.
+champion. One that probably lost the match by more than chance must be ahead clearly: see
+docs/decisions/0026-promotion.md.
 """
 
 import math
@@ -29,7 +30,12 @@ from chess_snn.campaign.strength.match_schedule import (
 )
 from chess_snn.campaign.strength.matches import finish_match, unplayed_parts
 from chess_snn.campaign.strength.ratings import RatedCampaign
-from chess_snn.evaluation.comparison import SprtResult, SprtState, sprt
+from chess_snn.evaluation.comparison import (
+    SprtResult,
+    SprtState,
+    likelihood_of_superiority,
+    sprt,
+)
 from chess_snn.evaluation.match_files import read_kept_match
 from chess_snn.evaluation.scores import PAIR_SCORES, pair_counts
 from chess_snn.types import Int64Array
@@ -40,6 +46,8 @@ _VERDICTS: Final[dict[SprtState, Verdict]] = {
 """Of a test that has ended, or whose openings have."""
 _EVEN: Final = 0.5
 """Score of equals; the newest of equals is champion."""
+_UNLIKELY: Final = 0.25
+"""Probability, by the gating match alone, that the candidate is the better one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +141,7 @@ def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFact
         llr=state.test.llr, lower=state.test.lower, upper=state.test.upper,
         elo0=test.elo0, elo1=test.elo1, simulations=match.simulations,
         games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
-        losses=summary["losses"], truncated=summary["capped"],
+        losses=summary["losses"], truncated=summary["truncated"],
         pairs=state.counts.tolist(), score=summary["score"],
         points_ahead=summary["points"]["ahead"] if "points" in summary else None,
     )
@@ -144,23 +152,29 @@ def decide(
 ) -> PromotionFacts:
     """``facts`` with the final verdict: the candidate is accepted unless it is rated below.
 
+    If the gating match alone makes it unlikely that the candidate is the better of the two, the
+    other games must outweigh it: the 95 % interval of the difference must lie above 0.
+
     The ratings rest on the games of the gating match and on those against all other players. The
     score of the gating match decides if they do not have both: the match had a search budget of its
     own, or no game is against the random mover. ``rated`` are all players by all games up to the
     candidate's evaluation.
     """
-    ahead = None
-    if rated is not None and config.gating_simulations == config.evaluation.simulations:
-        candidate, champion = (
-            player_name(generation, facts.simulations)
-            for generation in (facts.candidate, facts.champion)
-        )
-        if {candidate, champion} <= set(rated.ratings.players):
-            ahead = rated.ratings.difference(candidate, champion)
-    if ahead is None:
+    candidate, champion = (
+        player_name(generation, facts.simulations)
+        for generation in (facts.candidate, facts.champion)
+    )
+    if (
+        rated is None or config.gating_simulations != config.evaluation.simulations
+        or not {candidate, champion} <= set(rated.ratings.players)
+    ):
         return replace(facts, verdict="accept" if facts.score >= _EVEN else "reject")
+    ahead = rated.ratings.difference(candidate, champion)
     low, high = (end if math.isfinite(end) else None for end in (ahead.low, ahead.high))
+    has_lost = likelihood_of_superiority(np.array(facts.pairs)) < _UNLIKELY
+    is_ahead = ahead.low > 0.0 if has_lost else ahead.value >= 0.0
     return replace(
-        facts, verdict="accept" if ahead.value >= 0.0 else "reject",
+        facts, verdict="accept" if is_ahead else "reject",
         elo_ahead=ahead.value, elo_ahead_low=low, elo_ahead_high=high,
+        games_rated=rated.num_games_of(candidate, champion),
     )

@@ -118,7 +118,7 @@ class _LadderTest:
     @property
     def name(self) -> str:
         """What results call the network."""
-        return player_name(self.generation, self.folder.config.evaluation.simulations)
+        return player_name(self.generation, self.folder.config.ladder_test_simulations)
 
     @property
     def start(self) -> int:
@@ -197,6 +197,8 @@ class _LadderTest:
                 self.players[rung]
                 for rung in bracketing_rungs(scores, self.start, self._elos())
             ],
+            "simulations": self.folder.config.ladder_test_simulations,
+            "scale": self.ladder.scale,
             "start": self.players[self.start],
             "ended_by": ended_by,
             "notice": self.notice,
@@ -277,7 +279,7 @@ def _rung_match(
         name=f"{LADDER_TEST}-{rung}",
         generation=generation,
         opponent=rung,
-        simulations=settings.simulations,
+        simulations=folder.config.ladder_test_simulations,
         num_openings=num_batches * settings.ladder_test_pairs,
         openings_each=settings.ladder_test_pairs,
     )

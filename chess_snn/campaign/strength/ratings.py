@@ -42,6 +42,8 @@ class RatedCampaign:
     ratings: Ratings
     left_out: tuple[str, ...]
     """Who played only among themselves: no chain of games leads to them from the random mover."""
+    games: tuple[RatedGame, ...]
+    """All games, with those of the ladder where ladder tests count."""
 
     @property
     def notice(self) -> str | None:
@@ -52,6 +54,10 @@ class RatedCampaign:
             f"not rated, because no chain of games leads to them from {ANCHOR}: "
             f"{', '.join(self.left_out)}; let one of them play a player who is"
         )
+
+    def num_games_of(self, *players: str) -> int:
+        """Games in which at least one of ``players`` took part."""
+        return sum(game.white in players or game.black in players for game in self.games)
 
     def to_json(self) -> Json:
         """:meth:`Ratings.to_json`, and ``left_out``."""
@@ -82,7 +88,7 @@ def rate_campaign(
     if not any(ANCHOR in (game.white, game.black) for game in games):
         return None
     try:
-        return RatedCampaign(*rate_linked(games, ANCHOR))
+        return RatedCampaign(*rate_linked(games, ANCHOR), tuple(games))
     except RatingError as error:
         raise CorruptDataError(f"the matches of {folder.path} cannot be rated: {error}") from error
 

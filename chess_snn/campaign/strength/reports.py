@@ -9,6 +9,7 @@ from pydantic import Field
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import read_plan
+from chess_snn.campaign.store.receipts import report_of_present_version
 from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat
 from chess_snn.campaign.strength.match_schedule import CONVERSION, event_of
 from chess_snn.data import StoredFormat, read_json, write_json
@@ -17,7 +18,9 @@ from chess_snn.failpoints import failpoint
 from chess_snn.search import make_search
 from chess_snn.types import Json, Progress
 
-_FORMAT: Final = StoredFormat("report", version=2, has_digest=True)
+_FORMAT: Final = StoredFormat(
+    "report", version=3, upgrades={2: report_of_present_version}, has_digest=True
+)
 
 
 def write_report(path: Path, body: Json) -> None:
@@ -60,6 +63,11 @@ class LadderTestReport:
     """The rating by the test's games and the ladder's, and the rungs that were played."""
 
     player: str
+    simulations: int
+    """Of the network at each move; 0 is without search."""
+    scale: str | None
+    """The ladder that the rating belongs to, as :attr:`.Ladder.scale`; None in reports of earlier
+    versions."""
     num_games: int
     score: float
     elo: float | None
@@ -115,7 +123,6 @@ def play_conversion(
             num_positions=config.evaluation.won_positions, on_progress=on_progress,
         )
         body = asdict(found) | {"rate": found.rate, "simulations": simulations}
-        body["capped"] = body.pop("truncated")  # the name in reports of all versions
         # NaN is not JSON.
         body["mean_plies_to_win"] = found.mean_plies_to_win if found.won else None
         failpoint("conversion.played")

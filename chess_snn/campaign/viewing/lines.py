@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from chess_snn.campaign.store.receipts import VERDICT_NUMBERS, VERDICT_WORDS
+from chess_snn.campaign.store.receipts import VERDICT_NUMBERS, VERDICT_WORDS, Verdict
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
     Event,
@@ -118,12 +118,20 @@ def duration(seconds: float) -> str:
 
 
 def gating_text(row: Json) -> str:
-    """``accepted 0.633 (30)``: verdict, score against the champion, games; empty without games."""
+    """The verdict of a row as :func:`verdict_text`; empty without games against the champion."""
     if row["promotion_verdict"] is None:
         return NOT_MEASURED
-    words = {VERDICT_NUMBERS[verdict]: word for verdict, word in VERDICT_WORDS.items()}
-    games = f"{row['promotion_games']:.0f}"
-    return f"{words[row['promotion_verdict']]} {row['promotion_score']:.3f} ({games})"
+    verdicts = {number: verdict for verdict, number in VERDICT_NUMBERS.items()}
+    return verdict_text(
+        verdicts[row["promotion_verdict"]], row["promotion_elo_ahead"], row["promotion_score"],
+        int(row["promotion_games"]),
+    )
+
+
+def verdict_text(verdict: Verdict, elo_ahead: float | None, score: float, games: int) -> str:
+    """``accepted +13 Elo, 0.438 (64)``: by all games, and the score and games of the match."""
+    elo = "" if elo_ahead is None else f" {elo_ahead:+.0f} Elo,"
+    return f"{VERDICT_WORDS[verdict]}{elo} {score:.3f} ({games})"
 
 
 def is_faulty(match: Json) -> bool:
@@ -152,11 +160,13 @@ def iteration_line(row: Json) -> str:
         f"draws {row['draw_rate']:.0%}, best moves "
         f"{figure(row, 'reference_policy_accuracy', '.1%')}"
     )
+    pace = figure(row, "positions_per_s", ",.0f")
+    pace = "" if pace == NOT_MEASURED else f"{pace} positions/s, "
     gating_match = f", against the champion {told}" if (told := gating_text(row)) else ""
     champion = ", new champion" if row["champion"] == row["generation"] else ""
     return (
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
-        f"{counted(row['games'], 'game')}, {row['positions_per_s']:,.0f} positions/s, "
+        f"{counted(row['games'], 'game')}, {pace}"
         f"{learnt}{score}{gating_match}{champion}"
     )
 

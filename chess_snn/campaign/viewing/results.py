@@ -74,6 +74,7 @@ _LATER_METRICS: Final = {
     "ladder_elo": "evaluation/ladder_elo",
     "ladder_elo_low": "evaluation/ladder_elo_low",
     "ladder_elo_high": "evaluation/ladder_elo_high",
+    "promotion_elo_ahead": "promotion/elo_ahead",
 }
 """Columns by the metric of :meth:`Receipt.metrics` that they show; shares of endings stand between
 the two."""

@@ -183,7 +183,7 @@ class LadderRating:
 
     def to_json(self) -> Json:
         """The rating, and the score against each opponent; ends that are not finite are null."""
-        kept = ("player_b", "num_games", "wins", "draws", "losses", "capped", "voided", "score",
+        kept = ("player_b", "num_games", "wins", "draws", "losses", "truncated", "voided", "score",
                 "score_low", "score_high")
         summaries = [match.summary() for match in self.matches]
         return self.rating.to_json() | {

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from chess_snn.data import json_digest
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
@@ -22,11 +23,14 @@ from chess_snn.types import Int64Array, Json
 
 _OUTCOMES: Final = (1, 0, -1)
 """As numbers, of (win, draw, loss)."""
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+_TRUNCATED: Final = {1: "capped", SCHEMA: "truncated"}
+"""By schema that is read: the name of the number of truncated games."""
 LADDER_FILE: Final = "ladder.json"
 GAMES_FILE: Final = "ladder.games.zst"
 """Beside it: every game, see :func:`chess_snn.evaluation.ladder.games_file.unpack_games`."""
 _DATA: Final = "data"
+_DIGEST_LENGTH: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +70,7 @@ class PairResults:
         if counts.shape != (len(_OUTCOMES), len(_OUTCOMES)) or (counts < 0).any():
             raise ValueError(f"pairs are {body['pairs']!r}")
         return cls(
-            str(body["player_a"]), str(body["player_b"]), counts, int(body["capped"]),
+            str(body["player_a"]), str(body["player_b"]), counts, int(body["truncated"]),
             int(body["plies"]),
         )
 
@@ -107,7 +111,7 @@ class PairResults:
             "pairs": self.counts.tolist(),
             "pentanomial": self.pentanomial.tolist(),
             "wdl_a_white": white.tolist(), "wdl_a_black": black.tolist(),
-            "capped": self.truncated, "plies": self.plies,
+            "truncated": self.truncated, "plies": self.plies,
         }
 
 
@@ -168,15 +172,18 @@ class Ladder:
         Raises:
             CorruptDataError: it is damaged, or of another version.
         """
-        if body.get("schema") != SCHEMA:
+        if (schema := body.get("schema")) not in tuple(_TRUNCATED):
             raise CorruptDataError(
-                f"a ladder of schema {body.get('schema')}, this version reads {SCHEMA}; make it "
+                f"a ladder of schema {schema}, this version reads {SCHEMA}; make it "
                 "again with `chess-snn ladder make`"
             )
         try:
             return cls(
                 rungs=_rungs(body["ratings"]),
-                pairings=tuple(map(PairResults.from_json, body["pairings"])),
+                pairings=tuple(
+                    PairResults.from_json(pairing | {"truncated": pairing[_TRUNCATED[schema]]})
+                    for pairing in body["pairings"]
+                ),
                 programs={str(name): str(text) for name, text in body["programs"].items()},
                 max_plies=int(body["max_plies"]),
                 origin=dict(body["origin"]),
@@ -201,6 +208,14 @@ class Ladder:
     def engine(self) -> str | None:
         """What the one engine of the ladder calls itself; None where it needs none."""
         return " and ".join(sorted(set(self.programs.values()))) or None
+
+    @property
+    def scale(self) -> str:
+        """Names the scale of its ratings: ``ladder 1a2b3c4d``, with a digest of them.
+
+        Another ladder, or the same one rated anew, has another scale.
+        """
+        return f"ladder {json_digest([self.max_plies, self.ratings])[:_DIGEST_LENGTH]}"
 
     def rung(self, player: str) -> Rung:
         """The rung of a player of the ladder."""
