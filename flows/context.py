@@ -158,10 +158,12 @@ def retried(
 
 
 def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
-    """Record what MLflow lacks once ``after`` is done; say so where it is away."""
-    failure = record.submit(run.folder, iteration, wait_for=[after]).result()
-    if failure is not None:
-        run.board.message(f"not recorded in MLflow yet: {failure}")
+    """Record what MLflow lacks once ``after`` is done; pass on what people should know of it."""
+    recorded = record.submit(run.folder, iteration, wait_for=[after]).result()
+    if recorded.failure is not None:
+        run.board.message(f"not recorded in MLflow yet: {recorded.failure}")
+    if recorded.alias_line is not None:
+        run.board.message(recorded.alias_line)
 
 
 def show_report(run: CampaignRun, iteration: int) -> None:

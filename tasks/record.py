@@ -1,9 +1,9 @@
 """The tasks that show a campaign: what the receipts say in MLflow, and the campaign's page."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -20,6 +20,7 @@ from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
 from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.campaign.strength.common_scale import strength_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.recorded_games import to_pgn
@@ -40,6 +41,18 @@ _LOSSES: Final = ("total", "policy", "value", "plies_left")
 """Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What MLflow lacked of a campaign and has now."""
+
+    num_missing: int = 0
+    """Finished iterations."""
+    alias_line: str | None = None
+    """What became of the alias that campaigns share: see :func:`.move_champion`."""
+    failure: str | None = None
+    """Why something is not recorded yet."""
+
+
 @task(name="report", task_run_name="report")
 def report(folder: CampaignFolder) -> str | None:
     """Write the campaign's page into its folder; it is a view, so the campaign does without it.
@@ -55,21 +68,20 @@ def report(folder: CampaignFolder) -> str | None:
 
 
 @task(name="record", task_run_name="record-{iteration}")
-def record(folder: CampaignFolder, iteration: int) -> str | None:
+def record(folder: CampaignFolder, iteration: int) -> Recorded:
     """Record every finished iteration up to ``iteration`` that MLflow lacks.
 
     MLflow away delays the curves and nothing else: the next call sends what is missing.
-
-    Returns:
-        Why something is not recorded yet; None where all is.
     """
     try:
-        record_missing(folder, open_tracker(folder))
+        recorded = record_missing(folder, open_tracker(folder))
     except (TrackingError, CorruptDataError) as error:
         get_run_logger().warning("not recorded yet: %s", error)
-        return str(error)
+        return Recorded(failure=str(error))
+    if recorded.alias_line is not None:
+        get_run_logger().info("%s", recorded.alias_line)
     failpoint("mlflow.recorded")
-    return None
+    return recorded
 
 
 def open_tracker(folder: CampaignFolder) -> CampaignTracker:
@@ -92,13 +104,13 @@ def record_at_rest(folder: CampaignFolder) -> int:
         TrackingError: the store is away.
     """
     tracker = open_tracker(folder)
-    num_missing = record_missing(folder, tracker)
+    num_missing = record_missing(folder, tracker).num_missing
     tracker.close("FINISHED" if is_finished(folder) else "KILLED")
     return num_missing
 
 
-def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
-    """Record what MLflow lacks of a campaign; how many finished iterations it lacked.
+def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> Recorded:
+    """Record what MLflow lacks of a campaign.
 
     Raises:
         TrackingError: the store is away.
@@ -115,13 +127,14 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
         metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
         if version.score is not None:
             metrics["evaluation/search_budget"] = version.simulations
+        metrics |= _champion_metrics(folder, receipts[: number + 1])
         tracker.record_iteration(
             number, metrics, None if version.is_removed else version,
             steps=_step_metrics(folder, number + 1),
         )
-    champion = champion_of(folder, receipts)
+    champion, alias_line = champion_of(folder, receipts), None
     if champion is not None:
-        tracker.promote(champion)
+        alias_line = tracker.promote(champion)
         alarms = ", ".join(alarm.name for alarm in find_alarms(history))
         if finals := read_final_matches(folder):
             tracker.record_final(receipts[-1].iteration, _final_metrics(finals))
@@ -137,7 +150,7 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> int:
             tracker.keep_files(Path(files))
     except OSError as error:
         raise TrackingError(f"the files of the run cannot be written: {error}") from error
-    return len(missing)
+    return Recorded(len(missing), alias_line)
 
 
 def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Path) -> None:
@@ -192,6 +205,17 @@ def _progress_metrics(history: list[dict[str, float]]) -> dict[str, float]:
         ),
         "progress/wall_seconds": history[-1]["campaign/elapsed_s"],
     }
+
+
+def _champion_metrics(
+    folder: CampaignFolder, receipts: Sequence[Receipt]
+) -> dict[str, float]:
+    """How strong the champion after the last of ``receipts`` is, as far as that was measured."""
+    champion = receipts[-1].champion
+    made = [receipt for receipt in receipts if receipt.training.generation == champion]
+    strength = strength_of(folder.config, made[-1]) if made else None
+    figures = {} if strength is None else strength.figures()
+    return {f"champion/{name}": value for name, value in figures.items()}
 
 
 def _step_metrics(folder: CampaignFolder, generation: int) -> list[dict[str, float]]:

@@ -19,7 +19,7 @@ from chess_snn.campaign.models.versions import (
     NetworkVersion,
     campaign_versions,
     describe,
-    rating_text,
+    elo_text,
     version_of,
 )
 from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts
@@ -241,7 +241,7 @@ def _name(who: str | None) -> str:
 
 def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
     """Fits into a terminal of 80 columns."""
-    newest = versions[-1]
+    newest, has_ladder = versions[-1], any(version.ladder_test for version in versions)
     title = (
         f"{folder.name}: {newest.size}, {newest.parameters:,} parameters, "
         f"{counted(newest.ticks, 'tick')}, {newest.precision}; evaluated with "
@@ -251,7 +251,8 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
         "generation": lambda version: f"{version.generation}"
             + (" champion" if version.is_champion else "")
             + (" removed" if version.is_removed else ""),
-        "Elo, own games": rating_text,
+        "Elo, ladder" if has_ladder else "Elo, own games": lambda version:
+            elo_text(version.ladder_test if has_ladder else version.rating),
         "score": lambda version: "" if version.score is None else f"{version.score:.3f}",
         "as candidate": lambda version: _candidacy(version.promotion),
         "spikes": lambda version:
@@ -263,13 +264,17 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
 def _candidacy(played: PromotionFacts | None) -> str:
     if played is None:
         return ""
-    return f"{VERDICT_WORDS[played.verdict]} {played.score:.3f} ({played.games})"
+    by_all = played.elo_ahead
+    decided = f"{played.score:.3f} ({played.games})" if by_all is None else f"{by_all:+.0f} Elo"
+    return f"{VERDICT_WORDS[played.verdict]} {decided}"
 
 
 def _announce(folder: CampaignFolder, choice: HandPromotion) -> None:
     print_message(f"The champion of {folder.name} is generation {choice.generation}.")
-    ask_mlflow(
+    line = ask_mlflow(
         "promote_registered", folder, choice.generation,
         problem="not recorded in MLflow yet",
-        done="MLflow's alias champion is moved.",
+        done="MLflow's alias of the campaign's champion is moved.",
     )
+    if line is not None:
+        print_message(line)

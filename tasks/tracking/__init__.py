@@ -41,8 +41,8 @@ whatever the experiment's tags say."""
 CANDIDATE = "candidate"
 """Alias of the newest version."""
 CHAMPION = "champion"
-"""Alias of the promoted version; of campaigns that share a store, that of the one which promoted
-last."""
+"""Alias of the strongest champion of all campaigns that share a store, on their common scale; and
+the beginning of each campaign's own alias."""
 _ID_DIGITS = 8
 """Of a campaign's id, enough to tell those of one store apart."""
 
@@ -64,7 +64,7 @@ def experiment_pages(server: str, experiment_id: str) -> dict[str, str]:
 
 
 def champion_of_campaign(identity: str) -> str:
-    """Alias of the promoted version of one campaign, whatever other campaigns do.
+    """Alias of the champion of one campaign: ``champion-1a2b3c4d``.
 
     Args:
         identity: the campaign's id; of a copy beside its original, the id of its run.

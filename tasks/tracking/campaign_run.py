@@ -26,6 +26,7 @@ from tasks.tracking import (
     experiment_pages,
 )
 from tasks.tracking.store import open_store, tracking_errors
+from tasks.tracking.strength_tags import describe, why_not_better
 
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
@@ -72,8 +73,15 @@ def find_version(client: MlflowClient, run_id: str, generation: int) -> ModelVer
 
 def move_champion(
     client: MlflowClient, run: Run, folder: CampaignFolder, generation: int
-) -> None:
-    """Point the champion's aliases at the version of ``generation``; its tags say who chose it.
+) -> str | None:
+    """Point the campaign's alias at the version of ``generation``; its tags say who chose it.
+
+    The alias that all campaigns share moves too if the version is stronger than the one that has
+    it, on the scale that they share, or if it was chosen by hand and the other one is of the same
+    campaign.
+
+    Returns:
+        A line on the shared alias; None if nothing changed.
 
     Raises:
         TrackingError: it has none.
@@ -92,9 +100,23 @@ def move_champion(
         for name, value in tags.items():
             client.set_model_version_tag(known.name, known.version, name, value)
     is_copy = COPY_TAG in run.data.tags
-    identity = run.info.run_id if is_copy else run.data.tags[CAMPAIGN_ID_TAG]
-    for alias in (CHAMPION, champion_of_campaign(identity)):
-        client.set_registered_model_alias(known.name, alias, known.version)
+    own = champion_of_campaign(run.info.run_id if is_copy else run.data.tags[CAMPAIGN_ID_TAG])
+    aliases = client.get_registered_model(known.name).aliases
+    if is_new := aliases.get(own) != known.version:
+        client.set_registered_model_alias(known.name, own, known.version)
+    holder = None
+    if CHAMPION in aliases:
+        holder = client.get_model_version(known.name, aliases[CHAMPION])
+        if holder.version == known.version:
+            return None
+    follows_hand = by_hand and holder is not None and holder.run_id == known.run_id
+    reason = None if follows_hand else why_not_better(known, holder)
+    address = f"models:/{known.name}@{CHAMPION}"
+    if reason is None:
+        client.set_registered_model_alias(known.name, CHAMPION, known.version)
+        return f"{address} is {describe(known)} now"
+    stays = "is not set" if holder is None else f"stays {describe(holder)}"
+    return f"{address} {stays}: {reason}" if is_new else None
 
 
 def _path_of(run: Run) -> Path | None:
@@ -141,14 +163,14 @@ def registered_version(
     }
 
 
-def promote_registered(tracking_uri: str, folder: CampaignFolder, generation: int) -> None:
-    """Let the champion be the version of ``generation``.
+def promote_registered(tracking_uri: str, folder: CampaignFolder, generation: int) -> str | None:
+    """:func:`move_champion` in the store at ``tracking_uri``.
 
     Raises:
         TrackingError: it is not registered, or the store is away or refuses.
     """
     with _run_of(tracking_uri, folder) as (client, run):
-        move_champion(client, run, folder, generation)
+        return move_champion(client, run, folder, generation)
 
 
 def keep_artifacts(

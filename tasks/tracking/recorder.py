@@ -208,10 +208,10 @@ class CampaignTracker:
                 self._client.log_batch(self.run_id, metrics=rows)
         return len(missing)
 
-    def promote(self, generation: int) -> None:
-        """Make the version of ``generation`` the ``champion``."""
+    def promote(self, generation: int) -> str | None:
+        """Make the version of ``generation`` the champion; returns :func:`move_champion`'s line."""
         with tracking_errors(self._uri):
-            move_champion(self._client, self._run, self._folder, generation)
+            return move_champion(self._client, self._run, self._folder, generation)
 
     def tag(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""

@@ -27,6 +27,7 @@ from chess_snn.nets import load_network, network_digest
 from chess_snn.search import SearchSettings
 from tasks.tracking import CANDIDATE, model_name
 from tasks.tracking.campaign_run import find_version
+from tasks.tracking.strength_tags import SCALE_TAG
 
 DIGEST_PARAM = "weights_digest"
 """Parameter of a stored model: the digest of its network, by which readers check the weights."""
@@ -144,7 +145,7 @@ def _tags(version: NetworkVersion) -> dict[str, str]:
     """Few, so that they fit on one screen: rating, search budget, verdict, origin."""
     tags = {
         **rating_figures(version),
-        "search_budget": version.simulations,
+        SCALE_TAG: None if version.strength is None else version.strength.scale or None,
         "promotion": None if version.promotion is None
                      else VERDICT_WORDS[version.promotion.verdict],
         "generation": version.generation,

@@ -1,6 +1,6 @@
 """Campaigns whose networks have known strengths: which of them becomes champion.
 
-    python tests/evaluation/simulated_promotion.py      # the table of docs/decisions/0043
+    python tests/evaluation/simulated_promotion.py      # the table of docs/decisions/0044
 
 Each generation plays random (0) and greedy (900), and then the champion. All games are drawn from
 the model of the ratings, and the ratings are fitted as in a campaign.

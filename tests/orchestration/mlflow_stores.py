@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from chess_snn.campaign.models.versions import NetworkVersion
+from chess_snn.campaign.strength.common_scale import Strength
 from chess_snn.nets import load_network, network_digest
 from tasks.tracking import tracking_uri
 from tasks.tracking.store import open_store, tracking_errors
+
+STRENGTH = Strength("elo", "ladder 1", 16, 210.4, 150.0, 301.0, num_games=60)
 
 
 def prepare_store(uri: str = "") -> str:
@@ -27,6 +30,7 @@ def made_version(
         "shape": {"ticks": 2}, "activation": "lif", "ticks": 2, "precision": "fp32",
         "parameters": 108_861, "spike_rate": None, "simulations": 16, "score": None,
         "score_low": None, "score_high": None, "rating": None, "ladder_test": None,
+        "strength": STRENGTH,
         "promotion": None, "is_champion": False, "is_removed": False, "window_shards": (),
         "window_positions": 0, "dataset": None, "dataset_digest": None, "provenance": {},
     }

@@ -355,14 +355,17 @@ def test_every_generation_is_a_version_and_two_have_aliases(finished, tracking):
         receipt.training.generation for receipt in receipts
     ]
     candidate = tracking.get_model_version_by_alias(MODEL_NAME, "candidate")
-    champion = tracking.get_model_version_by_alias(MODEL_NAME, "champion")
+    alias = f"champion-{finished.folder.campaign_id[:8]}"
+    champion = tracking.get_model_version_by_alias(MODEL_NAME, alias)
+    shared = tracking.get_model_version_by_alias(MODEL_NAME, "champion")
+    assert shared.tags["campaign_id"] == finished.folder.campaign_id
     assert int(candidate.tags["generation"]) == NUM_ITERATIONS
     assert int(champion.tags["generation"]) == receipts[-1].champion
     numbers = {name: float(tag) for name, tag in candidate.tags.items() if name.startswith("elo")}
     assert numbers
     assert numbers.keys() <= {"elo", "elo_low", "elo_high"}
     assert set(candidate.tags) - set(numbers) == {
-        "search_budget", "promotion", "generation", "campaign", "campaign_id"
+        "games", "search_budget", "scale", "promotion", "generation", "campaign", "campaign_id"
     }
     assert candidate.tags["campaign_id"] == finished.folder.campaign_id
     assert candidate.description.startswith(f"# {finished.folder.name}, generation ")

@@ -20,6 +20,7 @@ SETTINGS = [
     "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
     "search.simulations_last=2", "training.batch_size=16", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random"]', "evaluation.won_positions=2",
+    "evaluation.ladder_test_games=4",
 ]
 LOAD = """
 import mlflow, pandas, sys

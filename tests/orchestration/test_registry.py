@@ -46,6 +46,10 @@ RATING = {
     "player": "gen-000002", "num_games": 60, "score": 0.7, "elo": 210.4, "elo_low": 150.0,
     "elo_high": None, "anchor": "random",
 }
+LADDER_TEST = {
+    "player": "gen-000002@16", "simulations": 16, "scale": "ladder 1", "num_games": 60,
+    "score": 0.5, "elo": 812.2, "elo_low": 730.0, "elo_high": 905.4,
+}
 PLAYED = PromotionFacts(
     candidate=2, champion=1, verdict="accept", llr=3.07, lower=-3.0, upper=3.0, elo0=0.0,
     elo1=75.0, simulations=0, games=34, wins=30, draws=0, losses=4, truncated=0,
@@ -101,7 +105,9 @@ def record(folder: CampaignFolder) -> None:
 
 
 def champion(folder: CampaignFolder) -> dict[str, str]:
-    tags: dict[str, str] = client(folder).get_model_version_by_alias(MODEL_NAME, "champion").tags
+    """Tags of the campaign's champion."""
+    alias = f"champion-{folder.campaign_id[:8]}"
+    tags: dict[str, str] = client(folder).get_model_version_by_alias(MODEL_NAME, alias).tags
     return tags
 
 
@@ -131,7 +137,7 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
         "weights_digest": version_of(folder, 2).digest,
     }
     assert int(model.params["net.parameters"]) > 50_000
-    assert "generation 2 against champion 1: accepted after 34 games" in model.params["promotion"]
+    assert "accepted by this match alone 0.882" in model.params["promotion"]
     metrics = {metric.key: metric.value for metric in model.metrics}
     assert metrics["train/spike_rate"] == 0.1234
     assert metrics["promotion/llr"] == 3.07
@@ -139,8 +145,7 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
 
 
 def test_the_elo_of_a_version_is_the_ladders_where_it_climbs(folder):
-    ladder_test = {"elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "num_games": 60}
-    write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=ladder_test))
+    write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=LADDER_TEST))
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
     numbers = {name: tag for name, tag in version.tags.items() if name.startswith("elo")}
@@ -148,9 +153,23 @@ def test_the_elo_of_a_version_is_the_ladders_where_it_climbs(folder):
     assert "812 (730 to 905)" in version.description, "for people"
 
 
+def test_the_strength_of_the_champion_is_a_metric(folder):
+    write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=LADDER_TEST))
+    record(folder)
+    experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id
+    (run,) = client(folder).search_runs([experiment])
+    found = {
+        name.removeprefix("champion/"): value for name, value in run.data.metrics.items()
+        if name.startswith("champion/")
+    }
+    assert found == {
+        "elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "games": 60.0, "search_budget": 16.0,
+    }
+
+
 def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
     for iteration, elo in enumerate((90.0, 812.2)):
-        ladder_test = {"elo": elo, "elo_low": elo - 80, "elo_high": elo + 90, "num_games": 60}
+        ladder_test = LADDER_TEST | {"elo": elo, "elo_low": elo - 80, "elo_high": elo + 90}
         write_receipt(folder, replace(read_receipts(folder)[iteration], ladder_test=ladder_test))
     record(folder)
     experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id
@@ -160,7 +179,7 @@ def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
     )
     assert [model.name for model in found] == ["gen-000002", "gen-000001"]
     strong = client(folder).search_logged_models(
-        [experiment], f"{elo} > 100 AND metrics.`evaluation/search_budget` = 0"
+        [experiment], f"{elo} > 100 AND metrics.`evaluation/ladder_search_budget` = 16"
     )
     assert [model.name for model in strong] == ["gen-000002"]
 
@@ -183,6 +202,7 @@ def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(fol
 
 
 def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch, capfd):
+    write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=LADDER_TEST))
     record(folder)
     assert champion(folder)["generation"] == "2"
     own = f"champion-{folder.campaign_id[:8]}"
@@ -194,7 +214,7 @@ def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch
                      "--who", "ada")
     told = capfd.readouterr()
     assert done == 0, told.err
-    assert "MLflow's alias champion is moved." in told.out
+    assert "models:/chess-snn@champion is version 1 (campaign, generation 1," in told.out
     tags = champion(folder)
     assert (tags["generation"], tags["chosen_by"], tags["chosen_why"]) == ("1", "ada", "a hunch")
     record(folder)

@@ -310,9 +310,8 @@ def test_the_configuration_becomes_dotted_parameters_of_legal_length(uri):
 def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     tracker = CampaignTracker(uri, campaign())
     for generation in (0, 1, 0):
-        ladder_test = {"elo": 210.4, "elo_low": 150.0, "elo_high": 301.0}
         tracker.record_iteration(
-            generation, METRICS, made_version(generation, weights, ladder_test=ladder_test), weights
+            generation, METRICS, made_version(generation, weights), weights
         )
     tracker.promote(0)
     versions = client(uri).search_model_versions(f"name = '{MODEL_NAME}'")
@@ -322,7 +321,8 @@ def test_every_checkpoint_is_one_version_with_tags_and_aliases(uri, weights):
     assert (candidate.tags["generation"], champion.tags["generation"]) == ("1", "0")
     assert champion.tags == {
         "generation": "0", "campaign_id": "4f0c", "campaign": "first light",
-        "elo": "210.4", "elo_low": "150.0", "elo_high": "301.0", "search_budget": "16",
+        "elo": "210.4", "elo_low": "150.0", "elo_high": "301.0", "games": "60",
+        "search_budget": "16", "scale": "ladder 1",
     }
     assert champion.description.startswith("# first light, generation 0")
     model = client(uri).get_logged_model(model_id_of(candidate))

@@ -18,6 +18,7 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import created_of
 from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.campaign.strength.common_scale import Strength, strength_of
 from chess_snn.campaign.strength.match_schedule import EARLIER
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
@@ -59,7 +60,7 @@ class NetworkVersion:
     """Share of neurons and ticks that spike, in [0, 1]; None where it was not measured, or nothing
     spikes."""
     simulations: int
-    """Of its evaluation, at each move; the rating is for this budget."""
+    """Of its matches, at each move; the score is for this budget."""
     score: float | None = None
     """Mean over the fixed opponents, in [0, 1]; None where it was not evaluated."""
     score_low: float | None = None
@@ -69,6 +70,8 @@ class NetworkVersion:
     """Among the players of the campaign alone."""
     ladder_test: Json | None = None
     """On the ladder's scale; None without a ladder test."""
+    strength: Strength | None = None
+    """On the scale that campaigns share; None where it was not measured."""
     promotion: PromotionFacts | None = None
     """Its games against the champion then."""
     is_champion: bool
@@ -152,6 +155,7 @@ def describe_version(
         score_high=high,
         rating=receipt.rating,
         ladder_test=receipt.ladder_test,
+        strength=strength_of(folder.config, receipt),
         promotion=receipt.promotion,
         window_shards=tuple(training.window_shards),
         window_positions=training.window_positions,
@@ -251,7 +255,8 @@ def describe(version: NetworkVersion) -> dict[str, str]:
     """What is known of a version, for people, by its heading."""
     shards = version.window_shards
     rows = {
-        "Elo on the ladder": elo_text(version.ladder_test),
+        "Elo on the ladder": "" if (ladder_test := version.ladder_test) is None else
+            f"{elo_text(ladder_test)}, {ladder_test['simulations']} simulations a move",
         "Elo by its campaign's games": elo_text(version.rating),
         "score": score_text(version),
         "search budget": "" if version.score is None
@@ -287,25 +292,24 @@ def _provenance_text(facts: dict[str, str]) -> str:
     )
 
 
-def rating_text(version: NetworkVersion) -> str:
-    """The Elo on the ladder, else that by the campaign's own games; empty where there is none."""
-    return elo_text(version.ladder_test or version.rating)
-
-
 def rating_figures(version: NetworkVersion) -> dict[str, float]:
-    """The numbers of :func:`rating_text`, to a tenth of a point, by the name of their scale.
+    """The strength on the scale that campaigns share (:meth:`.Strength.figures`).
 
-    ``elo``, ``elo_low`` and ``elo_high`` on the ladder, else the same of ``elo_own_games``. Without
-    both bounds of its interval there is only the bound that there is.
+    Where it was not measured, ``elo_own_games``, ``elo_own_games_low`` and ``elo_own_games_high``,
+    to a tenth of a point, and ``search_budget``. Without both bounds of the interval there is only
+    the bound that there is.
     """
-    rating = version.ladder_test or version.rating
-    if rating is None:
-        return {}
-    scale = "elo_own_games" if version.ladder_test is None else "elo"
-    figures = {f"{scale}{end}": rating[f"elo{end}"] for end in ("", "_low", "_high")}
-    if None in figures.values():
-        del figures[scale]
-    return {name: round(value, 1) for name, value in figures.items() if value is not None}
+    if version.strength is not None:
+        return version.strength.figures()
+    figures: dict[str, float] = {"search_budget": version.simulations}
+    if (rating := version.rating) is not None:
+        is_bounded = None not in (rating["elo_low"], rating["elo_high"])
+        ends = ("", "_low", "_high") if is_bounded else ("_low", "_high")
+        figures |= {
+            f"elo_own_games{end}": round(elo, 1) for end in ends
+            if (elo := rating[f"elo{end}"]) is not None
+        }
+    return figures
 
 
 def elo_text(rating: Json | None) -> str:

@@ -1,0 +1,119 @@
+"""Which campaign's champion has the alias that all campaigns of a store share."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mlflow")
+
+from mlflow.tracking import MlflowClient
+from mlflow_stores import STRENGTH, made_version, prepare_store
+
+from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.games import get_game
+from chess_snn.nets import build_network, net_config, save_network
+from tasks.tracking import MODEL_NAME
+from tasks.tracking.recorder import CampaignTracker
+
+STRONG = replace(STRENGTH, value=900.0, low=820.0, high=980.0)
+
+
+@pytest.fixture(scope="module")
+def empty_home(tmp_path_factory) -> Path:
+    """With a store that only copies are made of: creating one takes 2 s."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        patch.setenv("CHESS_SNN_HOME", str(home))
+        prepare_store()
+    return home
+
+
+@pytest.fixture
+def uri(empty_home, tmp_path, monkeypatch) -> str:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
+    shutil.copytree(empty_home, tmp_path / "home")
+    save_network(weights(tmp_path), build_network(get_game("chess").spec, net_config("tiny"), 3))
+    return prepare_store()
+
+
+def weights(directory: Path) -> Path:
+    return directory / "weights.safetensors"
+
+
+def promote(uri: str, directory: Path, name: str, generation: int, **facts) -> str | None:
+    """Register a network of the campaign ``name`` and make it its champion."""
+    folder = CampaignFolder(directory / name, f"{name}-id", load_config("smoke"))
+    version = made_version(
+        generation, weights(directory), campaign=name, campaign_id=folder.campaign_id, **facts
+    )
+    tracker = CampaignTracker(uri, folder)
+    tracker.record_iteration(generation, {"train/loss": 1.0}, version, weights(directory))
+    return tracker.promote(generation)
+
+
+def holder(uri: str, alias: str = "champion") -> tuple[str, str]:
+    tags = MlflowClient(uri, uri).get_model_version_by_alias(MODEL_NAME, alias).tags
+    return tags["campaign"], tags["generation"]
+
+
+def test_a_small_campaign_after_a_better_one_took_the_champion_bug(uri, tmp_path):
+    assert promote(uri, tmp_path, "long", 7, strength=STRONG).endswith("now")
+    line = promote(uri, tmp_path, "short", 1)
+    assert "\n" not in line
+    assert line.startswith("models:/chess-snn@champion stays version 1 (long, generation 7, Elo")
+    assert "version 2 (short, generation 1, Elo 210" in line
+    assert holder(uri) == ("long", "7")
+    assert holder(uri, "champion-short-id") == ("short", "1")
+    assert holder(uri, "champion-long-id") == ("long", "7")
+    assert promote(uri, tmp_path, "short", 1) is None, "nothing has changed since"
+
+
+@pytest.mark.parametrize(("later", "moves"), [
+    (replace(STRENGTH, low=151.0), True),
+    (replace(STRENGTH, value=500.0), False),  # the same lower bound
+    (replace(STRENGTH, value=500.0, low=140.0, high=900.0), False),  # by few games
+    (replace(STRENGTH, value=500.0, low=None), False),
+    (replace(STRONG, scale="ladder 2"), False),
+    (replace(STRONG, simulations=800), False),
+    (replace(STRONG, scale=""), False),
+    (None, False),
+], ids=["higher", "equal", "few games", "unbounded", "ladder", "budget", "old report", "unrated"])
+def test_only_a_higher_lower_bound_on_the_same_scale_takes_it(uri, tmp_path, later, moves):
+    promote(uri, tmp_path, "first", 1)
+    line = promote(uri, tmp_path, "second", 2, strength=later)
+    assert line.endswith("now") == moves
+    assert holder(uri) == (("second", "2") if moves else ("first", "1"))
+
+
+def test_a_later_champion_of_the_same_campaign_takes_it_if_it_is_measured_better(uri, tmp_path):
+    promote(uri, tmp_path, "one", 1)
+    promote(uri, tmp_path, "one", 2, strength=replace(STRENGTH, value=190.0, low=100.0))
+    assert (holder(uri), holder(uri, "champion-one-id")) == (("one", "1"), ("one", "2"))
+    promote(uri, tmp_path, "one", 3, strength=STRONG)
+    assert holder(uri) == ("one", "3")
+
+
+def test_without_a_measured_champion_the_alias_is_not_set(uri, tmp_path):
+    line = promote(uri, tmp_path, "one", 1, strength=None)
+    assert "is not set" in line
+    assert "evaluation.ladder_test = true" in line
+    assert "champion" not in MlflowClient(uri, uri).get_registered_model(MODEL_NAME).aliases
+    assert holder(uri, "champion-one-id") == ("one", "1")
+
+
+def test_a_version_of_an_earlier_program_keeps_it_until_the_alias_is_removed(uri, tmp_path):
+    """Its tags were texts for people."""
+    promote(uri, tmp_path, "old", 1)
+    client = MlflowClient(uri, uri)
+    for tag in ("scale", "search_budget", "games", "elo_low", "elo_high"):
+        client.delete_model_version_tag(MODEL_NAME, "1", tag)
+    client.set_model_version_tag(MODEL_NAME, "1", "elo", "225 (-138 to 587)")
+    assert "remove it on MLflow's page" in promote(uri, tmp_path, "new", 1, strength=STRONG)
+    assert holder(uri) == ("old", "1")
+    client.delete_registered_model_alias(MODEL_NAME, "champion")
+    assert promote(uri, tmp_path, "new", 1, strength=STRONG).endswith("now")
+    assert holder(uri) == ("new", "1")
