@@ -29,6 +29,8 @@ from chess_snn.failpoints import Armed
 from chess_snn.games import get_game
 from chess_snn.training import Trainer, TrainingSettings, check_checkpoint, save_checkpoint
 
+pytestmark = pytest.mark.fault(26)
+
 SHARD = "games/iter-000000/shard-0000"
 FOLDER = "deep/folder"
 CHECKPOINT = "checkpoints/gen-000000"
