@@ -31,11 +31,11 @@ from chess_snn.campaign.store.notes import missing_facts, missing_notices
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import is_finished, read_final_matches
+from chess_snn.campaign.strength.matches import is_finished, readable_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.compare import compare_campaigns
-from chess_snn.cli.console import print_json, print_message, stoppable
+from chess_snn.cli.console import print_json, print_message, print_notice, stoppable
 from chess_snn.cli.cost import estimate
 from chess_snn.cli.dashboard import state_lines
 from chess_snn.cli.integrity import restore
@@ -242,6 +242,7 @@ def status(
     receipts = view.receipts
     if as_json:
         rows = [{"iteration": r.iteration} | r.metrics() for r in receipts]
+        finals, faults = readable_final_matches(folder)
         body = {
             "campaign": folder.name,
             "id": folder.campaign_id,
@@ -254,10 +255,12 @@ def status(
             "origin": None if folder.origin is None else asdict(folder.origin),
             "metrics": rows,
             "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
-            "final_matches": read_final_matches(folder),
+            "final_matches": finals,
             "absent": missing_facts(folder),
         }
         print_json(body)
+        for fault in faults:
+            print_notice(fault)
         return
     print_summary(folder, receipts)
     print_message(

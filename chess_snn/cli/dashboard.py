@@ -47,6 +47,7 @@ def dashboard(view: CampaignView, console: Console) -> RenderableType:
     """The picture of ``view``, for the size and encoding of ``console``."""
     parts: list[RenderableType] = [_header(view), _stages(view)]
     parts += [Text(f"ALARM {alarm}", style="bold red") for alarm in view.alarms]
+    parts += [Text(fault, style="bold red") for fault in view.faults]
     parts.append(_curves(view, console))
     if view.final_matches:
         parts.append(matches_table("at the end of the campaign", view.final_matches))

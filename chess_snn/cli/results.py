@@ -11,7 +11,7 @@ from rich.table import Table
 
 from chess_snn.campaign import CampaignFolder, Receipt, read_receipts
 from chess_snn.campaign.store.notes import missing_notices
-from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.strength.matches import readable_final_matches
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.lines import is_faulty, ladder_test_line
@@ -72,7 +72,8 @@ def results_command(
     folder = CampaignFolder.open(directory)
     receipts = read_receipts(folder)
     receipts = receipts[-last:] if last else receipts
-    rows, finals = result_rows(folder.config, receipts), read_final_matches(folder)
+    rows = result_rows(folder.config, receipts)
+    finals, faults = readable_final_matches(folder)
     if as_json:
         text = results_json(folder, rows, finals)
     elif as_csv:
@@ -95,7 +96,7 @@ def results_command(
         typer.echo(text, nl=False)
     else:
         write_text(out, text)
-    for notice in missing_notices(folder):
+    for notice in [*faults, *missing_notices(folder)]:
         print_notice(notice)
 
 
@@ -168,8 +169,11 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
         receipt.promotion for receipt in receipts if receipt.promotion is not None
     ]:
         print_message(f"The last candidate: {gating_matches[-1]}.")
-    if finals := read_final_matches(folder):
+    finals, faults = readable_final_matches(folder)
+    if finals:
         console.print(matches_table("at the end of the campaign", finals))
+    for fault in faults:
+        print_message(fault)
     for alarm in find_alarms([receipt.metrics() for receipt in receipts]):
         print_message(f"ALARM {alarm}")
 

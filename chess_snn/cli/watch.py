@@ -139,6 +139,8 @@ def _print_lines(views: Iterator[CampaignView]) -> None:
         if view.is_finished:
             for match in view.final_matches:
                 print_message(match_line(match))
+            for fault in view.faults:
+                print_message(fault)
             iterations = counted(len(view.receipts), "iteration")
             print_message(f"finished: {iterations} in {duration(view.elapsed_s)}")
         elif writer != (writer := describe_writer(view)):

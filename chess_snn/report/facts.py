@@ -1,8 +1,8 @@
 """What a report is made from: everything that a campaign's folder says, read once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from chess_snn.campaign.configuration.loading import (
     config_values,
@@ -22,14 +22,17 @@ from chess_snn.campaign.strength.champions import (
     read_hand_promotions,
 )
 from chess_snn.campaign.strength.match_schedule import player_name
-from chess_snn.campaign.strength.matches import is_finished, read_final_matches
+from chess_snn.campaign.strength.matches import is_finished, readable_final_matches
 from chess_snn.campaign.strength.ratings import RatedCampaign, rate_campaign
 from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.data import is_committed
+from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.ratings.result import Rating
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.types import Json
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,14 @@ class CampaignFacts:
     finals: Sequence[Json]
     """Summaries of the matches at its end."""
     rated: RatedCampaign | None
-    """None before the first match against the random mover."""
+    """None before the first match against the random mover, and if a match is damaged."""
     champion: int | None
-    """None before the first receipt."""
+    """None before the first receipt, and if a choice by hand is damaged."""
     by_hand: Sequence[HandPromotion]
     provenance: Json
     """Program and machine that trained the newest generation; empty where that was not kept."""
+    faults: Sequence[str]
+    """What cannot be shown because it is damaged, a sentence each."""
 
     @property
     def is_solo(self) -> bool:
@@ -99,13 +104,22 @@ class CampaignFacts:
 
 
 def gather(folder: CampaignFolder) -> CampaignFacts:
-    """Read the campaign in ``folder``.
+    """Read the campaign in ``folder``; a damaged part is left out, and named in ``faults``.
 
     Raises:
-        CorruptDataError: a receipt, a match or a choice of a champion is damaged.
+        CorruptDataError: a plan or a receipt is damaged.
     """
     receipts = read_receipts(folder)
     newest = folder.checkpoint(len(receipts))
+    finals, faults = readable_final_matches(folder)
+
+    def read(part: str, read_part: Callable[[], _Part], missing: _Part) -> _Part:
+        try:
+            return read_part()
+        except CorruptDataError as error:
+            faults.append(f"{part} cannot be shown: {error}.")
+            return missing
+
     return CampaignFacts(
         folder=folder,
         game=get_game(folder.config.campaign.game),
@@ -115,11 +129,15 @@ def gather(folder: CampaignFolder) -> CampaignFacts:
         is_finished=is_finished(folder),
         receipts=receipts,
         rows=result_rows(folder.config, receipts),
-        finals=read_final_matches(folder),
-        rated=rate_campaign(folder),
-        champion=champion_of(folder, receipts),
-        by_hand=read_hand_promotions(folder),
-        provenance=trained_by(folder, len(receipts)) if is_committed(newest) else {},
+        finals=finals,
+        rated=read("Ratings by all games", lambda: rate_campaign(folder), None),
+        champion=read("The champion", lambda: champion_of(folder, receipts), None),
+        by_hand=read("Choices by hand", lambda: read_hand_promotions(folder), []),
+        provenance=read(
+            "What trained the network",
+            lambda: trained_by(folder, len(receipts)) if is_committed(newest) else {}, {},
+        ),
+        faults=faults,
     )
 
 

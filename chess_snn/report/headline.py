@@ -72,7 +72,10 @@ def _figures(facts: CampaignFacts) -> dict[str, str]:
         "games": f"{facts.num_games:,}",
         "positions": f"{facts.num_positions:,}",
         "hours": f"{facts.elapsed_h:.2f}",
-        "champion": "none yet" if facts.champion is None else f"gen {facts.champion}",
+        "champion": (
+            f"gen {facts.champion}" if facts.champion is not None
+            else "not known" if facts.receipts else "none yet"
+        ),
     }
 
 

@@ -50,7 +50,7 @@ def write_report(folder: CampaignFolder, out: Path | None = None) -> Path:
         out: the file; by default ``report.html`` in the folder. It is replaced as a whole.
 
     Raises:
-        CorruptDataError: a receipt, a match or a choice of a champion is damaged.
+        CorruptDataError: a plan or a receipt is damaged; other damage is named in the report.
         UsageError: the file cannot be written.
     """
     target = out or folder.path / REPORT
@@ -95,7 +95,7 @@ def _static(package: str, name: str) -> str:
 
 def _notices(facts: CampaignFacts) -> list[str]:
     alarms = find_alarms([receipt.metrics() for receipt in facts.receipts])
-    return [*(f"ALARM {alarm}" for alarm in alarms), *missing_notices(facts.folder)]
+    return [*(f"ALARM {alarm}" for alarm in alarms), *facts.faults, *missing_notices(facts.folder)]
 
 
 def _sections(facts: CampaignFacts) -> Iterator[tuple[str, Iterable[str]]]:
@@ -106,8 +106,13 @@ def _sections(facts: CampaignFacts) -> Iterator[tuple[str, Iterable[str]]]:
         yield "decisions", decisions_html(facts)
         if not facts.is_solo:
             yield "openings", _or_fault(lambda: openings_html(facts))
-        best, worst = chosen_games(facts)
-        yield "games", _games_html(facts, best, worst)
+        best, worst = list[ShownGame](), list[ShownGame]()
+        try:
+            best, worst = chosen_games(facts)
+        except CorruptDataError as error:
+            yield "games", [_fault(error)]
+        else:
+            yield "games", _games_html(facts, best, worst)
         network = _network(facts)
         yield "spikes", [network] if isinstance(network, str) else _or_fault(
             lambda: spikes_html(facts, network, best + worst)
@@ -127,11 +132,17 @@ def _or_fault(make: Callable[[], Iterable[str]]) -> list[str]:
     try:
         return list(make())
     except (CorruptDataError, RemovedError) as error:
-        return [paragraph(f"This cannot be shown: {error}.", "fault")]
+        return [_fault(error)]
+
+
+def _fault(error: Exception) -> str:
+    return paragraph(f"This cannot be shown: {error}.", "fault")
 
 
 def _network(facts: CampaignFacts) -> Network | str:
     """The champion's network, or a paragraph that says why it is not there."""
+    if facts.receipts and facts.champion is None:
+        return paragraph("The champion is not known.", "fault")
     generation = facts.champion or 0
     try:
         refuse_removed(facts.folder, generation)

@@ -128,6 +128,7 @@ def _describe(view: CampaignView) -> Json:
             {"name": a.name, "since": a.since_iteration, "saw": a.saw, "advice": a.advice}
             for a in view.alarms
         ],
+        "faults": list(view.faults),
         "stages": [{"text": str(stage), "share": stage.share} for stage in view.stages],
         "workers": [
             {

@@ -165,6 +165,18 @@ def read_final_matches(folder: CampaignFolder) -> list[Json]:
     return [_read_summary(path) for path in paths] if all(p.exists() for p in paths) else []
 
 
+def readable_final_matches(folder: CampaignFolder) -> tuple[list[Json], list[str]]:
+    """As :func:`read_final_matches`, of those that can be read, and a line for each other."""
+    paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
+    summaries, faults = list[Json](), list[str]()
+    for path in paths if all(path.exists() for path in paths) else []:
+        try:
+            summaries.append(_read_summary(path))
+        except CorruptDataError as error:
+            faults.append(f"A match at the end of the campaign cannot be shown: {error}.")
+    return summaries, faults
+
+
 def is_finished(folder: CampaignFolder) -> bool:
     """Whether every iteration has its receipt, no other follows, and the last matches are played.
 

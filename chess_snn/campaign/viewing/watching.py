@@ -23,7 +23,7 @@ from chess_snn.campaign.store.plans import (
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.match_schedule import ScheduledMatch, final_event, final_matches
-from chess_snn.campaign.strength.matches import read_final_matches
+from chess_snn.campaign.strength.matches import readable_final_matches
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.events import StageProgress, WorkerProgress
 from chess_snn.campaign.viewing.live import (
@@ -61,6 +61,8 @@ class CampaignView:
     """Under way, or left where they were; the oldest first."""
     final_matches: Sequence[Json]
     """Summaries; none until all are played."""
+    faults: Sequence[str]
+    """What cannot be shown because it is damaged, a line each."""
     writer: Writer | None
     """None if no process has run it in this folder."""
     is_finished: bool
@@ -127,13 +129,14 @@ class CampaignWatch:
         self._alarms: list[Alarm] = []
         self._final: list[ScheduledMatch] | None = None
         self._final_summaries: list[Json] = []
+        self._faults: list[str] = []
 
     def look(self) -> CampaignView:
         """The campaign now.
 
         Raises:
             CampaignError: its folder is gone, or cannot be read.
-            CorruptDataError: a plan, a receipt or a final match is damaged.
+            CorruptDataError: a plan or a receipt is damaged.
         """
         try:
             if not (self._folder.path / CONFIG_FILE).is_file():
@@ -164,6 +167,7 @@ class CampaignWatch:
             alarms=tuple(self._alarms),
             stages=() if is_finished else live.stages,
             final_matches=tuple(self._final_summaries),
+            faults=tuple(self._faults),
             writer=writer,
             is_finished=is_finished,
             elapsed_s=elapsed_s,
@@ -180,7 +184,10 @@ class CampaignWatch:
             self._receipts = receipts
             self._rows = result_rows(self._folder.config, receipts)
             self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
-            self._final, self._final_summaries = None, []
+            self._forget_finals()
+
+    def _forget_finals(self) -> None:
+        self._final, self._final_summaries, self._faults = None, [], []
 
     def _is_finished(self) -> bool:
         """Whether all receipts and final matches are there, which are read then."""
@@ -188,14 +195,14 @@ class CampaignWatch:
         if not num_finished or num_begun > num_finished:
             return False
         if next_plan(self._folder, num_finished, self._recorded_s()) is not None:
-            self._final, self._final_summaries = None, []  # it may have been extended
+            self._forget_finals()  # it may have been extended
             return False
         if self._final is None:
             self._final = final_matches(self._folder)
         if not all(self._folder.match(m.event, m.name).exists() for m in self._final):
             return False
         if self._final and not self._final_summaries:
-            self._final_summaries = read_final_matches(self._folder)
+            self._final_summaries, self._faults = readable_final_matches(self._folder)
         return True
 
     def _last_sign_s(self) -> float:

@@ -101,13 +101,15 @@ export class CampaignPage {
       item.append(bar);
       return item;
     }));
-    this.find(".alarms").hidden = !state.alarms.length;
-    this.find(".alarms ul").replaceChildren(...state.alarms.map((alarm) => {
+    this.find(".alarms").hidden = !state.alarms.length && !state.faults.length;
+    const alarms = state.alarms.map((alarm) => {
       const item = element("li", "");
       item.append(element("b", "", `${alarm.name} since iteration ${alarm.since}`),
         element("p", "", alarm.saw), element("p", "note", alarm.advice));
       return item;
-    }));
+    });
+    const faults = state.faults.map((fault) => element("li", "", fault));
+    this.find(".alarms ul").replaceChildren(...alarms, ...faults);
     this.showFigures(state);
     this.find(".curves").replaceChildren(...state.curves.map(drawCurve));
     if (state.iterations !== this.iterations && this.iterations !== undefined) this.listGames();
