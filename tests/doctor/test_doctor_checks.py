@@ -177,6 +177,15 @@ def test_a_folder_that_nobody_can_write(tmp_path):
     assert check_cache(tmp_path, tmp_path).level is Level.OK
 
 
+def test_damaged_files_of_kernels_are_counted(tmp_path):
+    (tmp_path / "chess").mkdir()
+    damaged = tmp_path / "chess" / "step.py311.1.nbc"
+    damaged.touch()
+    finding = check_cache(tmp_path, tmp_path)
+    assert finding.level is Level.NOTE
+    assert str(damaged) in finding.fact
+
+
 class Server:
     """Answers with one status, and one time of day."""
 
