@@ -227,7 +227,7 @@ def test_import(data):
     with replaced(path / IMPORT_FILE, data):
         folder = ImportFolder.open(path)
     assert folder.shard(0).resolve().is_relative_to(path.resolve())
-    assert types_of(folder.source) == [str, str, int, str]
+    assert types_of(folder.source) == [str, str, int, str, str]
     folder.shards()
 
 

@@ -44,6 +44,13 @@ def page(chess_campaign):
     return read_page(report_html(chess_campaign))
 
 
+@pytest.fixture
+def wide_results(monkeypatch):
+    """Tables of ``results`` undivided, as on the page."""
+    monkeypatch.setenv("COLUMNS", "240")
+
+
+@pytest.mark.usefixtures("wide_results")
 def test_the_tables_have_the_figures_of_results(chess_campaign, page):
     printed = [line.split() for line in ran("results", chess_campaign.path).splitlines()]
     for caption, rows in (("Iterations", 2), ("Evaluated generations", 2), ("Matches at", 4)):
@@ -182,6 +189,7 @@ def test_the_worst_games_are_the_shortest_losses(chess_campaign, page):
     assert [int(title.split()[-2]) for title in titles if title.startswith("Loss")] == lost[:3]
 
 
+@pytest.mark.usefixtures("wide_results")
 def test_a_page_of_2048_has_points_and_tiles(campaign_2048):
     page = read_page(report_html(campaign_2048))
     assert "openings" not in [section.attributes["id"] for section in page.all("section")]
