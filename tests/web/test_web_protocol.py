@@ -354,6 +354,18 @@ def test_stop_ends_a_search_with_its_result(browser):
     assert time.monotonic() - begun_s < QUIET_S
 
 
+def test_a_search_ends_when_its_seconds_are_over(browser):
+    browser.send(
+        "search", game=chess_game(), model=SHIPPED["chess"], seconds=0.1,
+        simulations=protocol.MAX_SIMULATIONS,
+    )
+    while (answer := browser.receive())["type"] == "info":
+        pass
+    assert answer["type"] == "result"
+    assert answer["visits"] < protocol.MAX_SIMULATIONS
+    assert answer["seconds"] >= 0.1
+
+
 def test_a_new_search_takes_the_place_of_the_old_one(browser):
     fields = {"game": chess_game(), "model": SHIPPED["chess"]}
     old = browser.send("search", simulations=protocol.MAX_SIMULATIONS, **fields)
