@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
-from prefect import flow, get_client, get_run_logger, tags
+from prefect import flow, get_run_logger, tags
 from prefect.runtime import flow_run
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
@@ -26,7 +25,7 @@ from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generat
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.first_generation import is_warm
 from chess_snn.campaign.stages.window import removed_games_notice
-from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ladder_tests import ladder_notice
@@ -45,10 +44,12 @@ from flows.context import (
     close_stale_flow_runs,
     one_run_a_folder,
     open_backup,
+    own_campaign_id,
     retried,
     send_to_store,
     show_in_mlflow,
     show_report,
+    tag_flow_run,
     untagged_tasks,
 )
 from flows.iteration import run_iterations
@@ -72,7 +73,9 @@ from tasks.tracking import TrackingError
 
 
 def _run_name() -> str:
-    """The name of the campaign, where the parameters tell it."""
+    """The name of the campaign, where the parameters or an earlier try tell it."""
+    if own_campaign_id() is not None:
+        return str(flow_run.name)
     given = flow_run.parameters
     return Path(given.get("directory") or given.get("name") or "new campaign").name
 
@@ -99,7 +102,7 @@ def campaign(
     Args:
         name: folder of the campaign in $CHESS_SNN_HOME/campaigns (by default
             ~/chess-snn/campaigns). If it holds a campaign, that is resumed. Without a name the
-            campaign is called after its preset: smoke-001, smoke-002 and so on.
+            campaign is called after its preset: smoke-001, smoke-002 and so on; a retry resumes it.
         directory: the same as an absolute path, for a campaign that is elsewhere.
         preset: configuration of a new campaign. The fields below change it; 0 does not.
         iterations: length of the campaign, in passes of self-play, training and evaluation.
@@ -124,10 +127,12 @@ def campaign(
     )
     changes: list[Setting] = [*form, *settings]
     path = parameters.directory_of(name, directory)
-    found = None if path is None or not (path / CONFIG_FILE).exists() else CampaignFolder.open(path)
+    if (own_id := own_campaign_id()) is not None:
+        path = path or campaigns_home() / flow_run.name
+    found = parameters.campaign_to_resume(path, own_id)
     folder = found or parameters.new_campaign(path, preset, changes, start_from, with_games)
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(UUID(flow_run.id), name=folder.name)  # which may be new
+    if found is None:  # no other run has it
+        tag_flow_run(folder.campaign_id, folder.name)
     with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)

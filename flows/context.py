@@ -6,7 +6,8 @@ limit of one in Prefect, with the name of its tag.
 
 A flow killed with -9 outside a worker stays "Running" for ever, because no process is left to
 report it. The campaign's lock says that no other process writes the campaign, so whatever of it is
-still open when a new process takes over has crashed.
+still open when a new process takes over has crashed. Runs that wait for their turn are left alone:
+they have the tag too if they are retried.
 
 MLflow and the object store get what a stage has committed.
 """
@@ -30,7 +31,7 @@ from prefect.concurrency.sync import concurrency
 from prefect.context import TagsContext
 from prefect.futures import PrefectFuture
 from prefect.runtime import deployment, flow_run
-from prefect.states import Crashed
+from prefect.states import Crashed, Running
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.backup import Backup, Sent, check_store, open_store
@@ -59,32 +60,60 @@ LEASE_S: Final = 60.0
 
 _NEWS_PERIOD_S: Final = 30.0
 
+_TAG: Final = "campaign:"
+_WAITING: Final = "Waiting"
+"""Name of the state of a flow run that waits until another one has left the campaign."""
+
 
 def campaign_tag(campaign_id: str) -> str:
     """The tag by which a campaign's flow runs are found."""
-    return f"campaign:{campaign_id}"
+    return f"{_TAG}{campaign_id}"
+
+
+def own_campaign_id() -> str | None:
+    """Id of the campaign that the current flow run worked on before it was retried, if it was."""
+    ids = [tag.removeprefix(_TAG) for tag in flow_run.tags if tag.startswith(_TAG)]
+    return ids[0] if ids else None
+
+
+def tag_flow_run(campaign_id: str, name: str | None = None) -> None:
+    """Give the current flow run the tag of its campaign, and ``name`` if that is given.
+
+    Call it in the run's turn alone: :func:`close_stale_flow_runs` takes open runs that have the tag
+    for killed ones.
+    """
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(
+            UUID(flow_run.id), name=name, tags=sorted({*flow_run.tags, campaign_tag(campaign_id)})
+        )
 
 
 def close_stale_flow_runs(campaign_id: str) -> int:
     """Mark every open run of a campaign, except the current one and its parents, as Crashed.
 
-    The caller must hold the campaign's lock. Covers the flow runs with the campaign's tag and their
-    task runs; returns the number of flow runs.
+    The caller must hold the campaign's lock. Covers the flow runs with the campaign's tag and the
+    task runs of these and of the current one, which has some open if it was killed and is retried;
+    returns the number of flow runs. Those that wait for a process or for their turn are left alone.
     """
     own = {flow_run.id, flow_run.parent_flow_run_id, flow_run.root_flow_run_id} - {None}
-    of_campaign = {"tags": {"all_": [campaign_tag(campaign_id)]}, "id": {"not_any_": list(own)}}
-    is_open = {"state": {"type": {"any_": OPEN_STATES}}}
+    of_campaign = {"tags": {"all_": [campaign_tag(campaign_id)]}}
+    has_begun = of_campaign | {"id": {"not_any_": list(own - {flow_run.id})}}
+    is_other = of_campaign | {"id": {"not_any_": list(own)}}
+    is_open = {"state": {"type": {"any_": OPEN_STATES}, "name": {"not_any_": [_WAITING]}}}
     with get_client(sync_client=True) as client:
         # Tasks first: should this process be killed as well, their open flow runs are found again.
         for task_run in _read_all(
-            client.read_task_runs, flow_run_filter=FlowRunFilter.model_validate(of_campaign),
+            client.read_task_runs, flow_run_filter=FlowRunFilter.model_validate(has_begun),
             task_run_filter=TaskRunFilter.model_validate(is_open), sort=TaskRunSort.ID_DESC,
         ):
             client.set_task_run_state(task_run.id, Crashed(message=CRASH_MESSAGE), force=True)
-        stale = _read_all(
-            client.read_flow_runs, sort=FlowRunSort.START_TIME_ASC,
-            flow_run_filter=FlowRunFilter.model_validate(of_campaign | is_open),
-        )
+        stale = [
+            run for run in _read_all(
+                client.read_flow_runs, sort=FlowRunSort.START_TIME_ASC,
+                flow_run_filter=FlowRunFilter.model_validate(is_other | is_open),
+            )
+            if run.deployment_id is None or not run.state.is_pending()
+        ]
         for run in stale:
             client.set_flow_run_state(run.id, Crashed(message=CRASH_MESSAGE), force=True)
     return len(stale)
@@ -109,20 +138,23 @@ def one_run_a_folder(
     if deployment.id is None:
         yield
         return
-    name = campaign_tag(campaign_id)
+    name, run_id = campaign_tag(campaign_id), UUID(flow_run.id)
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name(name, limit=1)
-        if client.read_global_concurrency_limit_by_name(name).active_slots:
+        waits = bool(client.read_global_concurrency_limit_by_name(name).active_slots)
+        if waits:
             logger.info("another run has this campaign; waiting for it to end")
+            client.set_flow_run_state(run_id, Running(name=_WAITING), force=True)
     with concurrency(
         name, lease_duration=LEASE_S,
         # The server may be away for a while; the folder's lock still keeps others out.
         raise_on_lease_renewal_failure=False,
     ):
-        # Let a later run find this one, should it be killed and stay open; not before its turn, for
-        # close_stale_flow_runs takes open runs for killed ones.
-        with get_client(sync_client=True) as client:
-            client.update_flow_run(UUID(flow_run.id), tags=sorted({*flow_run.tags, name}))
+        # Let a later run find this one, should it be killed and stay open.
+        tag_flow_run(campaign_id)
+        if waits:
+            with get_client(sync_client=True) as client:
+                client.set_flow_run_state(run_id, Running(), force=True)
         yield
 
 

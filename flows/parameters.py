@@ -25,8 +25,9 @@ from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.machine.workers import config_here
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages.dataset import fix_dataset
+from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
-from chess_snn.errors import ConfigError
+from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.settings import bounds, choices
 from flows.cluster import check_workers
 from tasks.tracking.fetching import fetch_model
@@ -117,6 +118,25 @@ def absolute_path(name: str, value: str) -> Path:
     if not Path(value).is_absolute():
         raise ConfigError(f"{name} must be an absolute path, got {value!r}")
     return Path(value)
+
+
+def campaign_to_resume(path: Path | None, campaign_id: str | None) -> CampaignFolder | None:
+    """The campaign in ``path`` that a run resumes; None if it is to start one.
+
+    ``campaign_id`` is given for a retry: a run resumes the campaign that it had, and no other.
+
+    Raises:
+        CampaignError: the campaign of the run is not there any more.
+    """
+    folder = None
+    if path is not None and (path / CONFIG_FILE).exists():
+        folder = CampaignFolder.open(path)
+    if campaign_id is not None and (folder is None or folder.campaign_id != campaign_id):
+        raise CampaignError(
+            f"{path} does not hold the campaign of this run any more, whose id is {campaign_id}; "
+            "put its folder back, or start a new run instead of retrying this one"
+        )
+    return folder
 
 
 def new_campaign(

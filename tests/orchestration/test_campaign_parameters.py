@@ -4,9 +4,15 @@ import pytest
 from small_campaigns import commit, finish, make_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.errors import ConfigError
+from chess_snn.errors import CampaignError, ConfigError
 from flows.importing import import_games
-from flows.parameters import directory_of, form_settings, new_campaign, resumed_with
+from flows.parameters import (
+    campaign_to_resume,
+    directory_of,
+    form_settings,
+    new_campaign,
+    resumed_with,
+)
 from flows.tournament import plan_matches, tournament
 
 pytestmark = pytest.mark.orchestration
@@ -68,6 +74,18 @@ def test_a_resumed_campaign_may_change_its_pace_and_nothing_else(tmp_path):
     with pytest.raises(ConfigError, match=r"campaign\.seed = 0 .*9"):
         resumed_with(folder, form_settings(seed=9, workers=2))
     assert CampaignFolder.open(folder.path) == changed, "nothing was changed"
+
+
+def test_a_retry_resumes_the_campaign_that_its_run_had_and_no_other(tmp_path):
+    folder = CampaignFolder.create(tmp_path / "smoke-001", load_config("smoke"))
+    other = CampaignFolder.create(tmp_path / "smoke-002", load_config("smoke"))
+    assert campaign_to_resume(folder.path, folder.campaign_id) == folder
+    assert campaign_to_resume(folder.path, None) == folder, "a first try with its name"
+    assert campaign_to_resume(tmp_path / "new", None) is None
+    for path in (other.path, tmp_path / "deleted"):
+        with pytest.raises(CampaignError, match=folder.campaign_id):
+            campaign_to_resume(path, folder.campaign_id)
+    assert not (tmp_path / "deleted").exists()
 
 
 # Which matches a tournament plays, and what it and an import refuse before they begin.

@@ -1,5 +1,6 @@
 """Runs of the deployment: in the home, cancelled and resumed by a form, started by a schedule."""
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -15,7 +16,7 @@ from mlflow.entities import Run  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName  # noqa: E402
 from prefect.client.schemas.schedules import IntervalSchedule  # noqa: E402
-from prefect.states import Cancelling  # noqa: E402
+from prefect.states import Cancelling, Scheduled  # noqa: E402
 from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # noqa: E402
 from small_campaigns import SMALL  # noqa: E402
 
@@ -94,6 +95,40 @@ def test_a_cancelled_run_stops_whole_and_the_same_form_resumes_it(running):
     assert len(read_receipts(campaign)) == 2
     assert kept.items() <= committed_games(folder).items()
     assert mlflow_run_of(running, "by-form").info.status == "FINISHED"
+
+
+def retry(home: Home, run_id: UUID) -> str:
+    """Retry a flow run as Prefect's page does; the state in which it ends."""
+    with home.client() as client:
+        client.set_flow_run_state(run_id, Scheduled(), force=True)
+        wait_for(lambda: client.read_flow_run(run_id).state_name == "Running", home.logs())
+    return end_of(home, run_id)
+
+
+def test_a_retry_continues_the_campaign_of_its_run_and_makes_no_other_bug(running):
+    """A run without a name made another campaign, and left the first one as it was."""
+    campaigns = running.path / "campaigns"
+    before = set(campaigns.iterdir())
+    run_id = start_run(running, settings=[*SMALL, "campaign.iterations=2"])
+    wait_for(lambda: [new for new in campaigns.iterdir() if new not in before
+                      and committed_games(new)], running.logs())
+    (path,) = set(campaigns.iterdir()) - before
+    with running.client() as client:
+        client.set_flow_run_state(run_id, Cancelling())
+    assert end_of(running, run_id) == "Cancelled"
+    kept = committed_games(path)
+    assert retry(running, run_id) == "Completed", running.logs()
+    assert set(campaigns.iterdir()) - before == {path}
+    assert len(read_receipts(CampaignFolder.open(path))) == 2
+    assert kept.items() <= committed_games(path).items()
+
+    shutil.rmtree(path)
+    assert retry(running, run_id) == "Failed", running.logs()
+    with running.client() as client:
+        run = client.read_flow_run(run_id)
+    assert run.name == path.name
+    assert str(path) in run.state.message
+    assert set(campaigns.iterdir()) == before, "nothing is made"
 
 
 def test_a_schedule_starts_runs_that_resume_a_campaign_or_do_nothing(running):

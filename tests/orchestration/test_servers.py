@@ -16,11 +16,13 @@ import pytest
 from mlflow_stores import prepare_store
 from prefect import flow, tags, task
 from prefect.client.orchestration import get_client
+from prefect.flow_engine import run_flow
 from prefect.settings import (
     PREFECT_API_AUTH_STRING,
     PREFECT_API_URL,
     temporary_settings,
 )
+from prefect.states import Pending, Running, Scheduled
 
 from chess_snn.errors import UsageError
 from chess_snn.ports import free_port
@@ -52,7 +54,7 @@ from flows.context import campaign_tag
 
 @task
 def play(shard):
-    Path(sys.argv[1], f"playing-{shard}").touch()
+    Path(sys.argv[1], f"{sys.argv[2]}-{shard}").touch()
     time.sleep(300)
 
 @flow
@@ -63,7 +65,7 @@ def iteration():
 def campaign():
     iteration()
 
-with prefect_server(Path(sys.argv[1])), tags(campaign_tag("killed")):
+with prefect_server(Path(sys.argv[1])), tags(campaign_tag(sys.argv[2])):
     campaign()
 """
 
@@ -84,8 +86,8 @@ def campaign():
 
 
 @flow
-def resumed():
-    return close_stale_flow_runs("killed")
+def resumed(name):
+    return close_stale_flow_runs(name)
 
 
 @pytest.fixture(autouse=True)
@@ -136,30 +138,52 @@ def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
 @pytest.mark.fault(3, 5)
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
 @pytest.mark.slow
-def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(directory):
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(directory, is_retried):
     script = directory / "killed_campaign.py"
     script.write_text(KILLED_CAMPAIGN)
+    name = f"killed-{is_retried}"
     parent = subprocess.Popen(
-        [sys.executable, script, directory], stderr=subprocess.DEVNULL, start_new_session=True
+        [sys.executable, script, directory, name], stderr=subprocess.DEVNULL, start_new_session=True
     )
-    wait_for(lambda: (directory / "playing-0").exists() and (directory / "playing-1").exists())
+    playing = [directory / f"{name}-{shard}" for shard in range(2)]
+    wait_for(lambda: all(path.exists() for path in playing))
     family = [psutil.Process(parent.pid), *psutil.Process(parent.pid).children(recursive=True)]
     assert len(family) >= 2, "the campaign and its Prefect server"
     with prefect_server(directory):  # the campaign's own, which lives: tasks' states come late
-        wait_for(lambda: run_states("killed")[1]["Running"] >= 2)
+        wait_for(lambda: run_states(name)[1]["Running"] >= 2)
     parent.kill()
     parent.wait()
     assert all_gone(family)
 
-    with prefect_server(directory):
-        assert run_states("killed")[0] == {"Running": 2}
+    with prefect_server(directory), get_client(sync_client=True) as client:
+        assert run_states(name)[0] == {"Running": 2}
         assert close_stale_flow_runs("other") == 0
-        with tags(campaign_tag("killed")):
-            assert resumed() == 2, "and not the run that asks"
-        flow_states, task_states = run_states("killed")
-        assert flow_states == {"Crashed": 2, "Completed": 1}
+        if is_retried:
+            (own,) = [run for run in client.read_flow_runs()
+                      if campaign_tag(name) in run.tags and run.parent_task_run_id is None]
+            client.set_flow_run_state(own.id, Scheduled(), force=True)
+            assert run_flow(resumed, client.read_flow_run(own.id), {"name": name}) == 1
+        else:
+            with tags(campaign_tag(name)):
+                assert resumed(name) == 2, "and not the run that asks"
+        flow_states, task_states = run_states(name)
+        assert flow_states == {"Crashed": 2 - is_retried, "Completed": 1}
         assert task_states == {"Crashed": 1 + 2}, "1 stands for the sub-flow"
-        assert close_stale_flow_runs("killed") == 0
+        assert close_stale_flow_runs(name) == 0
+
+
+@pytest.mark.slow
+def test_runs_that_wait_for_a_process_or_for_their_turn_are_not_closed(directory):
+    """A retried one has the tag of its campaign from its first try."""
+    mine = [campaign_tag("queued")]
+    with prefect_server(directory), get_client(sync_client=True) as client:
+        deployed = client.create_deployment(client.create_flow(resumed), "local")
+        client.create_flow_run_from_deployment(deployed, state=Pending(), tags=mine)
+        client.create_flow_run(resumed, state=Running(name="Waiting"), tags=mine)
+        client.create_flow_run(resumed, state=Running(), tags=mine)
+        assert close_stale_flow_runs("queued") == 1
+        assert run_states("queued")[0] == {"Pending": 1, "Waiting": 1, "Crashed": 1}
 
 
 @pytest.mark.slow
