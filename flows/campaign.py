@@ -63,6 +63,7 @@ from flows.listeners import (
     log_lines,
     progress_artifact,
 )
+from flows.run_log import log_sentences
 from flows.servers import call_with_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
@@ -122,6 +123,7 @@ def campaign(
     Returns:
         The campaign folder.
     """
+    log_sentences()
     form = parameters.form_settings(
         iterations, hours, games_per_iteration, network, simulations, gpus, workers, seed
     )
@@ -153,6 +155,7 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
     @flow(name=campaign.name, flow_run_name=lambda: folder.name)
     def locked_campaign(directory: str) -> None:
         """The campaign in ``directory``, whose lock this process has."""
+        log_sentences()
         run_campaign(folder, [listener])
 
     log = log_file(folder)

@@ -11,6 +11,7 @@ from chess_snn.pgn.report import FAULT_KINDS, ImportReport
 from chess_snn.types import Json
 from flows.listeners import ProgressArtifact
 from flows.parameters import CountOrNone, absolute_path
+from flows.run_log import log_sentences
 
 
 @flow(name="import", flow_run_name="import-{file}")
@@ -26,6 +27,7 @@ def import_games(file: str, out: str, workers: CountOrNone = 0, strict: bool = F
     Returns:
         What was imported, and what was not and why.
     """
+    log_sentences()
     report: ImportReport = read_games(
         absolute_path("file", file), absolute_path("out", out), workers, strict
     )

@@ -23,6 +23,7 @@ from flows.cluster import watched_workers
 from flows.context import one_run_a_folder, retried
 from flows.listeners import log_lines, progress_artifact
 from flows.parameters import Count, CountOrNone, absolute_path
+from flows.run_log import log_sentences
 from tasks import compute
 from tasks.progress import ProgressBoard
 from tasks.stages import play_match
@@ -61,6 +62,7 @@ def tournament(
     Returns:
         The ratings of all players of the campaign, the strongest first.
     """
+    log_sentences()
     folder = CampaignFolder.open(absolute_path("directory", directory))
     if opponents is None:
         opponents = list(DEFAULT_OPPONENTS)
