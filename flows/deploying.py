@@ -1,4 +1,4 @@
-"""The deployments that a Prefect server knows, from ``deployments/prefect.yaml``."""
+"""The deployments that a Prefect server knows, from ``prefect.yaml``."""
 
 import os
 import subprocess
@@ -25,10 +25,10 @@ from flows.prefect_access import AUTH_VARIABLE
 from flows.prefect_errors import check_server
 
 POOL: Final = "chess"
-"""The work pool of ``deployments/prefect.yaml``."""
+"""The work pool of ``prefect.yaml``."""
 
 PREFECT_FILE: Final = Path(__file__).with_name("prefect.yaml")
-"""A link to ``deployments/prefect.yaml`` in the repository, and a copy of it once installed."""
+"""A link to the file in the root of the repository, and a copy of that once installed."""
 
 DEPLOY_TIMEOUT_S: Final = 180.0
 

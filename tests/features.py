@@ -144,7 +144,7 @@ def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def deployments() -> Iterator[str]:
     """Deployments, the fields of their forms, and what the forms start with."""
-    body = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())
+    body = yaml.safe_load((ROOT / "prefect.yaml").read_text())
     for deployment in body["deployments"]:
         module, _, function = deployment["entrypoint"].rpartition(".")
         flow = getattr(importlib.import_module(module), function)

@@ -1,4 +1,4 @@
-"""deployments/prefect.yaml is what the flows take, and what the form on Prefect's page shows."""
+"""prefect.yaml is what the flows take, and what the form on Prefect's page shows."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ from prefect.utilities.callables import parameter_schema  # noqa: E402
 from chess_snn.campaign import preset_names  # noqa: E402
 from flows.deploying import POOL  # noqa: E402
 
-DEPLOYMENTS = Path(__file__).parents[2] / "deployments"
+ROOT = Path(__file__).parents[2]
 NAMES = ("campaign", "tournament", "import")
 
 
 @pytest.fixture(scope="module")
 def entries():
-    found = yaml.safe_load((DEPLOYMENTS / "prefect.yaml").read_text())["deployments"]
+    found = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
     return {load_flow_from_entrypoint(entry["entrypoint"]).name: entry for entry in found}
 
 
@@ -86,6 +86,6 @@ def test_the_form_refuses_what_cannot_work(schemas, name, parameters):
 
 
 def test_the_installed_file_is_the_one_of_the_repository():
-    link = DEPLOYMENTS.parent / "flows" / "prefect.yaml"
+    link = ROOT / "flows" / "prefect.yaml"
     assert link.is_symlink()
-    assert link.resolve() == DEPLOYMENTS / "prefect.yaml"
+    assert link.resolve() == ROOT / "prefect.yaml"
