@@ -129,7 +129,7 @@ def _after_iteration(folder: CampaignFolder) -> None:
 
 def _status(folder: CampaignFolder) -> None:
     receipts = read_receipts(folder)
-    result_rows(folder.config, receipts)
+    result_rows(folder, receipts)
     find_alarms([receipt.metrics() for receipt in receipts])
     read_final_matches(folder)
     is_finished(folder)

@@ -26,12 +26,18 @@ from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.first_generation import is_warm
 from chess_snn.campaign.stages.window import removed_games_notice
 from chess_snn.campaign.store.naming import campaigns_home
-from chess_snn.campaign.store.plans import CampaignClock
+from chess_snn.campaign.store.plans import CampaignClock, campaign_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ladder_tests import ladder_notice
 from chess_snn.campaign.strength.match_schedule import final_matches
 from chess_snn.campaign.strength.matches import is_finished
-from chess_snn.campaign.viewing.events import FINAL_MATCHES, SUPERVISED_TRAINING, Listener, Message
+from chess_snn.campaign.viewing.events import (
+    FINAL_MATCHES,
+    SUPERVISED_TRAINING,
+    CampaignFinished,
+    Listener,
+    Message,
+)
 from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.interrupts import listen_again
@@ -53,11 +59,10 @@ from flows.context import (
     untagged_tasks,
 )
 from flows.iteration import run_iterations
+from flows.links import flow_run_link, link_report
 from flows.listeners import (
     alarm_events,
-    flow_run_link,
     iteration_table,
-    link_report,
     live_file,
     log_file,
     log_lines,
@@ -217,15 +222,16 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
             board.message(
                 f"the policy of generation 0 has {entropy_ratio:.1%} of a uniform policy's entropy"
             )
+        before: Sequence[Any] = ()
         if not is_committed(folder.checkpoint(0)):
-            _train_first_generation(run)
+            before = _train_first_generation(run)
             # It does not count in campaign.hours.
             run = replace(run, clock=CampaignClock(recorded_seconds(folder)))
         rebuilder.rebuild_missing()
-        run_iterations(run)
-        _play_final_matches(run)
+        played = _play_final_matches(run, after=run_iterations(run, before))
+        board.tell(CampaignFinished(campaign_length(folder)))
         with compute.stopped_by_errors(), untagged_tasks():
-            show_report(run, len(read_receipts(folder)) - 1)
+            show_report(run, len(read_receipts(folder)) - 1, after=played)
 
 
 def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
@@ -253,7 +259,8 @@ def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
     return Rebuilder(folder, board.message, make)
 
 
-def _train_first_generation(run: CampaignRun) -> None:
+def _train_first_generation(run: CampaignRun) -> Sequence[Any]:
+    """Learn from the dataset; returns what Prefect's graph shows the first iteration behind."""
     folder, board = run.folder, run.board
     given = fixed_dataset(folder.config)
     board.message(
@@ -272,21 +279,24 @@ def _train_first_generation(run: CampaignRun) -> None:
         f"generation 0 has learnt from them; its policy has {first_entropy_ratio(folder):.1%} of a "
         "uniform policy's entropy"
     )
+    return [trained]
 
 
-def _play_final_matches(run: CampaignRun) -> None:
+def _play_final_matches(run: CampaignRun, after: Sequence[Any]) -> Sequence[Any]:
+    """Play those that are left; returns what Prefect's graph shows the report behind."""
     folder, matches = run.folder, final_matches(run.folder)
     if not matches:
-        return
+        return after
     last = len(read_receipts(folder)) - 1
     num_games = sum(match.num_games for match in matches)
     with (
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
-        played = retried(evaluate_final, folder.config).submit(folder, last)
+        played = retried(evaluate_final, folder.config).submit(folder, last, wait_for=after)
         played.result()
         send_to_store(run, last, after=played)
+    return [played]
 
 
 def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:

@@ -14,8 +14,9 @@ MLflow and the object store get what a stage has committed.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
@@ -25,20 +26,21 @@ from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
-from prefect.client.schemas.objects import StateType
+from prefect.client.schemas.objects import StateDetails, StateType
 from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
 from prefect.concurrency.sync import concurrency
 from prefect.context import TagsContext
 from prefect.futures import PrefectFuture
 from prefect.runtime import deployment, flow_run
 from prefect.states import Crashed, Running
+from prefect.utilities.engine import link_state_to_task_run_result
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.backup import Backup, Sent, check_store, open_store
 from chess_snn.campaign.store.plans import CampaignClock
 from chess_snn.campaign.viewing.events import BACKUP
 from chess_snn.types import LogFn
-from flows.listeners import link_report
+from flows.links import link_report
 from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.progress import ProgressBoard
@@ -168,6 +170,18 @@ def untagged_tasks() -> TagsContext:
     return TagsContext(current_tags=set())
 
 
+def stand_for_flow_run(outcome: object, parent: Context) -> None:
+    """Let ``outcome`` stand for the current flow run, before that has ended.
+
+    Prefect's graph shows an edge from this run to every run that is called with ``outcome`` in
+    ``wait_for``. ``parent`` is a context of the flow that called this one. The run is noted as if
+    it were a task's: the graph looks only at ids, and a page that lists the runs of tasks stays
+    empty if one of them has a flow run among its inputs.
+    """
+    state = Running(state_details=StateDetails(task_run_id=UUID(flow_run.id)))
+    parent.run(link_state_to_task_run_result, state, outcome)
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignRun:
     """What the flows of one campaign share and Prefect parameters cannot carry."""
@@ -198,9 +212,12 @@ def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) 
         run.board.message(recorded.alias_line)
 
 
-def show_report(run: CampaignRun, iteration: int) -> None:
-    """Write the campaign's page and link it in Prefect; record it and final matches in MLflow."""
-    written = report.submit(run.folder)
+def show_report(run: CampaignRun, iteration: int, after: Sequence[Any]) -> None:
+    """Write the campaign's page and link it in Prefect; record it and final matches in MLflow.
+
+    Prefect's graph shows these tasks behind ``after``.
+    """
+    written = report.submit(run.folder, wait_for=after)
     if (failure := written.result()) is not None:
         run.board.message(f"the report is not written: {failure}")
     else:

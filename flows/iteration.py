@@ -25,7 +25,13 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.integrity.gc import sweep_leftovers
-from chess_snn.campaign.store.plans import ProgressPlan, begin_iteration, next_plan, num_shards
+from chess_snn.campaign.store.plans import (
+    ProgressPlan,
+    begin_iteration,
+    campaign_length,
+    next_plan,
+    num_shards,
+)
 from chess_snn.campaign.store.receipts import (
     StageSeconds,
     num_finished_iterations,
@@ -37,12 +43,19 @@ from chess_snn.campaign.strength.match_schedule import converts, generation_matc
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.wording import counted
-from flows.context import CampaignRun, retried, send_to_store, show_in_mlflow, untagged_tasks
+from flows.context import (
+    CampaignRun,
+    retried,
+    send_to_store,
+    show_in_mlflow,
+    stand_for_flow_run,
+    untagged_tasks,
+)
 from flows.listeners import worker_shares
 from flows.prefect_errors import await_server
 from tasks import compute
 from tasks.progress import Stage
-from tasks.stages import cancelled_by_stop, challenge, evaluate, promote, self_play, train
+from tasks.stages import cancelled_by_stop, evaluate, gating_match, promote, self_play, train
 
 _MOST_ALIVE = 2
 _WAITING_TASKS_AHEAD = 64
@@ -60,6 +73,8 @@ class Handoff:
     """Done when the iteration before has trained the network, if that one runs in this process."""
     predecessor: "Future[Receipt] | None"
     """The receipt of the iteration before, if that one runs in this process."""
+    shown_after: Sequence[Any]
+    """Of the campaign's flow run: what leads to the iteration in Prefect's graph."""
     played: "Future[None]" = field(default_factory=Future)
     """Done when the next iteration may begin, and wait for its network."""
     trained: "Future[None]" = field(default_factory=Future)
@@ -88,8 +103,12 @@ class Handoff:
         return max(0.0, stage.ended - max(stage.began, self.successor_began))
 
 
-def run_iterations(run: CampaignRun) -> None:
-    """Run what is left of the campaign; an error in one iteration stops both."""
+def run_iterations(run: CampaignRun, after: Sequence[Any] = ()) -> Sequence[Any]:
+    """Run what is left of the campaign; an error in one iteration stops both.
+
+    Prefect's graph shows the first iteration behind ``after``; what is returned is the same for
+    the tasks that follow.
+    """
     folder, number = run.folder, num_finished_iterations(run.folder)
     handoff: Handoff | None = None
     finished: Future[Receipt] | None = None
@@ -103,7 +122,8 @@ def run_iterations(run: CampaignRun) -> None:
             if handoff is not None:
                 handoff.successor_began = time.monotonic()
                 network = handoff.trained
-            before, handoff = finished, Handoff(plan, network, predecessor=finished)
+            before, handoff = finished, Handoff(plan, network, finished, after)
+            after = [handoff.trained]
             # In a copy of this context: Prefect keeps the campaign's flow run there.
             in_context = contextvars.copy_context().run
             finished = threads.submit(in_context, _run_iteration, run, handoff)
@@ -113,6 +133,7 @@ def run_iterations(run: CampaignRun) -> None:
             number += 1
         if finished is not None:
             _wait_for_all([finished])
+    return after
 
 
 def _begin(run: CampaignRun, number: int, handoff: Handoff | None) -> ProgressPlan | None:
@@ -164,13 +185,8 @@ def _run_iteration(run: CampaignRun, handoff: Handoff) -> Receipt:
 
 def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
     """The iteration's flow; called again where the server went away before it began."""
-    has_begun = False
+    has_begun, of_campaign = False, contextvars.copy_context()
 
-    @flow(
-        name="iteration",
-        flow_run_name="iteration-{iteration}",
-        task_runner=waiting_tasks(run.pool.num_workers),
-    )
     @cancelled_by_stop
     def run_iteration(directory: str, iteration: int) -> Receipt:
         """Play, train, evaluate and promote; only what is not committed yet is done.
@@ -181,14 +197,25 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
         """
         nonlocal has_begun
         has_begun = True
+        stand_for_flow_run(handoff.trained, of_campaign)
         # Prefect waits for running tasks before an error leaves the flow: let them give up.
         with compute.stopped_by_errors(), untagged_tasks():
             return _stages(run, handoff, iteration)
 
+    number = handoff.plan.iteration
+    # In a flow run that is retried, Prefect takes calls of the same function, counted, for the same
+    # call, whose place in the graph the new one would get.
+    run_iteration.__qualname__ = f"iteration_{number}"
+    call = flow(
+        run_iteration, name="iteration", flow_run_name="iteration-{iteration}",
+        task_runner=waiting_tasks(run.pool.num_workers),
+    )
     while True:
         await_server(run.board.message)
         try:
-            receipt: Receipt = run_iteration(str(run.folder.path), handoff.plan.iteration)
+            receipt: Receipt = call(
+                str(run.folder.path), number, wait_for=handoff.shown_after
+            )
         except httpx.ConnectError:
             if has_begun:
                 raise
@@ -258,9 +285,10 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     if (match := gating_match_of(folder, number + 1)) is not None:
         # How many games it takes is not known before.
         with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
-            promotion = retried(challenge, config).submit(
-                folder, match, pool.num_workers
-            ).result()
+            last_task = retried(gating_match, config).submit(
+                folder, match, pool.num_workers, wait_for=[last_task]
+            )
+            promotion = last_task.result()
     seconds = StageSeconds(
         self_play=playing.seconds,
         training=training.seconds,
@@ -277,7 +305,8 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     receipt: Receipt = promoted.result()
     show_in_mlflow(run, number, after=promoted)
     # In this flow run, so that Prefect shows the iteration's table on its page.
-    board.tell(events.IterationFinished(receipt, worker_shares(played)), contextvars.copy_context())
+    finished = events.IterationFinished(receipt, campaign_length(folder), worker_shares(played))
+    board.tell(finished, contextvars.copy_context())
     send_to_store(run, number, after=promoted)
     return receipt
 

@@ -4,7 +4,6 @@ Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`).
 """
 
 import logging
-import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,32 +12,23 @@ from uuid import UUID
 
 import httpx
 from prefect import get_client
-from prefect.artifacts import (
-    create_link_artifact,
-    create_progress_artifact,
-    create_table_artifact,
-)
+from prefect.artifacts import create_progress_artifact, create_table_artifact
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.events import emit_event
-from prefect.runtime import flow_run
-from prefect.utilities.urls import url_for
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.folder import REPORT
 from chess_snn.campaign.store.receipts import ShardFacts
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.data.plain_files import open_in_place
-from chess_snn.errors import UsageError, one_line, without_credentials
+from chess_snn.errors import UsageError, one_line
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
-from flows.servers import is_embedded
+from flows.links import artifact_key, mlflow_link
 from tasks.remote import Done
 from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
-from tasks.tracking import TrackingError, is_server, tracking_uri
-from tasks.tracking.campaign_run import campaign_pages
 
 PERIOD_S: Final = 2.0
 PAUSE_AFTER_FAILURE_S: Final = 30.0
@@ -135,7 +125,8 @@ def live_file(folder: CampaignFolder) -> events.Listener:
 def progress_artifact() -> events.Listener:
     """Shows a stage as a progress artifact in Prefect, and under it the workers.
 
-    Call it inside a flow run, to which the artifact then belongs.
+    It ends at 100 % with the campaign, and stays where it is if that fails or is stopped. Call it
+    inside a flow run, to which the artifact then belongs.
     """
     artifact, live = ProgressArtifact("iteration-progress"), Live()
 
@@ -143,8 +134,13 @@ def progress_artifact() -> events.Listener:
         nonlocal live
         live = live.after(event)
         if isinstance(event, events.StageProgress):
-            lines = [str(event), *event_lines(events.WorkersProgress(live.workers))]
-            artifact.show(event.share, "\n\n".join(lines), is_last=event.has_ended)
+            share, is_last = event.share, event.has_ended
+        elif isinstance(event, events.CampaignFinished):
+            share, is_last = 1.0, True
+        else:
+            return
+        lines = [*event_lines(event), *event_lines(events.WorkersProgress(live.workers))]
+        artifact.show(share, "\n\n".join(lines), is_last=is_last)
 
     return listen
 
@@ -182,28 +178,6 @@ class ProgressArtifact:
             self._next_update = time.monotonic() + PAUSE_AFTER_FAILURE_S
 
 
-def artifact_key(folder: CampaignFolder) -> str:
-    """Names the tables of a campaign: its history on Prefect's page has a version an iteration."""
-    name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")
-    return f"campaign-{name}-{folder.campaign_id[:8]}"
-
-
-def link_report(folder: CampaignFolder) -> None:
-    """Link the campaign's page in the current flow run; without it if Prefect is unreachable."""
-    path = folder.path / REPORT
-    try:
-        create_link_artifact(
-            link=path.as_uri(), link_text=path.name, key=f"{artifact_key(folder)}-report",
-            description=(
-                f"**{folder.name}** as one page: `{path}`. Browsers open it on the machine that "
-                f"has the file.\n\nMLflow has it among the artifacts of the run: "
-                f"{_mlflow_link(folder)}"
-            ),
-        )
-    except httpx.HTTPError as error:
-        _logger.warning("the report is not linked in Prefect: %s", error)
-
-
 def iteration_table(folder: CampaignFolder) -> events.Listener:
     """Creates the artifact when an iteration has finished; without it if Prefect is unreachable.
 
@@ -219,7 +193,7 @@ def iteration_table(folder: CampaignFolder) -> events.Listener:
                 key=artifact_key(folder),
                 description=(
                     f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}"
-                    f"\n\nMLflow: {_mlflow_link(folder)}"
+                    f"\n\n{mlflow_link(folder)}"
                 ),
             )
         except httpx.HTTPError as error:
@@ -293,26 +267,3 @@ def alarm_events(folder: CampaignFolder) -> events.Listener:
         )
 
     return listen
-
-
-def _mlflow_link(folder: CampaignFolder) -> str:
-    """The campaign's curves in MLflow; without a server, the command that shows them."""
-    uri = tracking_uri()
-    if not is_server(uri):
-        return _command(folder)
-    try:
-        page = campaign_pages(uri, folder, without_credentials(uri))["curves"]
-    except TrackingError as error:
-        return f"not recorded yet ({error})"
-    return f"[{folder.name}]({page})"
-
-
-def flow_run_link(folder: CampaignFolder) -> str:
-    """The current flow run; of a server that ends with it, the command that starts it again."""
-    if is_embedded(folder.services):
-        return f"flow run {folder.name} ({flow_run.id}); {_command(folder)}"
-    return f"[flow run {folder.name}]({url_for('flow-run', obj_id=flow_run.id)})"
-
-
-def _command(folder: CampaignFolder) -> str:
-    return f"`chess-snn ui {folder.path}` opens its page"

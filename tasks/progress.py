@@ -226,10 +226,12 @@ class Stage:
         )
 
     def last_progress(self, completed: bool) -> StageProgress:
-        """The same for its end."""
+        """The same for its end, where the total of a stage that has completed is known."""
         last = self.progress()
-        done = self.total if completed and self.total else last.done
-        return replace(last, done=done, has_ended=True)
+        if completed:
+            total = self.total or last.done
+            last = replace(last, done=total, total=total)
+        return replace(last, has_ended=True)
 
 
 class WorkerBoard:

@@ -19,6 +19,7 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
+from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.common_scale import strength_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
@@ -121,10 +122,12 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> Recorded
     history = [receipt.metrics() for receipt in receipts]
     recorded = tracker.recorded_iterations
     missing = [number for number in range(len(receipts)) if number not in recorded]
+    length = campaign_length(folder)
     for number in missing:
         so_far = history[: number + 1]
         version = describe_version(folder, receipts[number], receipts)
         metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
+        metrics["campaign/progress"] = receipts[number].share_of(length)
         if version.score is not None:
             metrics["evaluation/search_budget"] = version.simulations
         metrics |= _champion_metrics(folder, receipts[: number + 1])
@@ -165,7 +168,7 @@ def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Pa
         shutil.copy(folder.log_file, target)
     if (folder.path / REPORT).exists():
         shutil.copy(folder.path / REPORT, target)
-    rows = result_rows(folder.config, receipts)
+    rows = result_rows(folder, receipts)
     (target / "results.csv").write_text(results_csv(folder.config, rows))
     (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))
     if receipts and game_of(folder).spec.num_players == 2:  # PGN has white and black

@@ -180,9 +180,9 @@ def _part_calls(
     ]
 
 
-@task(name="challenge", task_run_name="challenge-{match.event}")
+@task(name="gating_match", task_run_name="gating_match-{match.generation}")
 @cancelled_by_stop
-def challenge(folder: CampaignFolder, match: ScheduledMatch, num_workers: int) -> PromotionFacts:
+def gating_match(folder: CampaignFolder, match: ScheduledMatch, num_workers: int) -> PromotionFacts:
     """Let a candidate play the champion until the test is over, a part a worker at a time.
 
     Self-play of the next iteration goes first wherever both wait for a device.

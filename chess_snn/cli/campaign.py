@@ -241,12 +241,16 @@ def status(
     view = CampaignWatch(directory).look()
     receipts = view.receipts
     if as_json:
-        rows = [{"iteration": r.iteration} | r.metrics() for r in receipts]
+        length = campaign_length(folder)
+        rows = [
+            {"iteration": r.iteration, "campaign/progress": r.share_of(length)} | r.metrics()
+            for r in receipts
+        ]
         finals, faults = readable_final_matches(folder)
         body = {
             "campaign": folder.name,
             "id": folder.campaign_id,
-            **asdict(campaign_length(folder)),
+            **asdict(length),
             "finished": len(receipts),
             "is_finished": view.is_finished,
             "state": view.state_text,

@@ -72,7 +72,7 @@ def results_command(
     folder = CampaignFolder.open(directory)
     receipts = read_receipts(folder)
     receipts = receipts[-last:] if last else receipts
-    rows = result_rows(folder.config, receipts)
+    rows = result_rows(folder, receipts)
     finals, faults = readable_final_matches(folder)
     if as_json:
         text = results_json(folder, rows, finals)
@@ -156,7 +156,7 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
     """The finished iterations as a table, the newest matches as another, and the alarms."""
     if not receipts:
         return
-    rows = result_rows(folder.config, receipts)
+    rows = result_rows(folder, receipts)
     columns = columns_of(folder.config, SHORT_COLUMNS)
     console.print(table_of(f"campaign {folder.name}", rows, columns))
     evaluated = [receipt for receipt in receipts if receipt.matches]

@@ -128,7 +128,7 @@ def gather(folder: CampaignFolder) -> CampaignFacts:
         length=campaign_length(folder),
         is_finished=is_finished(folder),
         receipts=receipts,
-        rows=result_rows(folder.config, receipts),
+        rows=result_rows(folder, receipts),
         finals=finals,
         rated=read("Ratings by all games", lambda: rate_campaign(folder), None),
         champion=read("The champion", lambda: champion_of(folder, receipts), None),

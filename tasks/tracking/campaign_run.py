@@ -14,7 +14,7 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.tracking import MlflowClient
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
 from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.types import Json
 from tasks.tracking import (
@@ -186,16 +186,17 @@ def keep_artifacts(
 
 
 def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> dict[str, str]:
-    """Addresses on the MLflow server at ``server``: all runs, the campaign's curves, all models.
+    """Addresses on the MLflow server at ``server``: all runs and models, curves and report.
 
     Raises:
         TrackingError: the campaign has no run there, or the store is away or refuses.
     """
     with _run_of(tracking_uri, folder) as (_, run):
         experiment, run_id = run.info.experiment_id, run.info.run_id
+    own = f"{server}/#/experiments/{experiment}/runs/{run_id}"
     return experiment_pages(server, experiment) | {
-        "curves": f"{server}/#/experiments/{experiment}/runs/{run_id}/model-metrics"
-                  f"?{PAGES_OF_TRAINING}",
+        "curves": f"{own}/model-metrics?{PAGES_OF_TRAINING}",
+        "report": f"{own}/artifacts/{REPORT}?{PAGES_OF_TRAINING}",
     }
 
 

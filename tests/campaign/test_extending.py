@@ -5,7 +5,7 @@ import socket
 
 import pytest
 from signed_files import edit
-from small_campaigns import play_iteration, play_match
+from small_campaigns import finish_without_games, play_iteration, play_match
 
 from chess_snn.campaign import campaign_lock, read_receipts
 from chess_snn.campaign.extending import extend_campaign
@@ -26,6 +26,7 @@ from chess_snn.campaign.store.receipts import read_receipt, recorded_seconds
 from chess_snn.campaign.strength.match_schedule import final_matches
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.live import Live, write_live
+from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
 
@@ -163,6 +164,29 @@ def test_a_damaged_extension_is_found_and_left_to_people(new_folder):
     assert {f.path for f in verify_campaign(folder).damage} == {
         "extensions/extension-0000.json", "extensions/extension-0001.json",
     }
+
+
+def test_a_table_has_shares_of_the_present_length_bug(new_folder):
+    """Two iterations of an extended campaign were both 100 % of it."""
+    folder = new_folder("c", "campaign.iterations=2")
+    for number in range(2):
+        finish_without_games(folder, number, number + 1)
+    assert [row["progress"] for row in result_rows(folder, read_receipts(folder))] == [0.5, 1.0]
+    extend_campaign(folder, iterations=4)
+    finish_without_games(folder, 2, 3)
+    rows = result_rows(folder, read_receipts(folder))
+    assert [row["progress"] for row in rows] == [0.25, 0.5, 0.75]
+    assert read_plan(folder, 2).progress_first == 1.0, "schedules stay at their end"
+
+
+def test_by_hours_the_last_iteration_is_all_of_the_campaign(new_folder):
+    folder = new_folder("c", "campaign.hours=1", "campaign.iterations=1")
+    for number, ended_s in enumerate((1800.0, 3700.0)):
+        finish_without_games(folder, number, number + 1, begun_s=1700.0 * number, ended_s=ended_s)
+    assert [row["progress"] for row in result_rows(folder, read_receipts(folder))] == [0.5, 1.0]
+    extend_campaign(folder, hours=2)
+    shares = [row["progress"] for row in result_rows(folder, read_receipts(folder))]
+    assert shares == pytest.approx([0.25, 3700 / 7200])
 
 
 # Where an iteration stands is settled once; time counts while a campaign runs, and not between.

@@ -10,6 +10,7 @@ import pytest
 import small_campaigns as made
 
 from chess_snn.campaign import campaign_lock
+from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.viewing import lines
 from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.campaign.viewing.events import (
@@ -156,7 +157,7 @@ def test_each_event_has_its_lines(tmp_path):
     assert event_lines(AlarmRaised(Alarm("draw collapse", 3, "saw", "advice")))[0].startswith(
         "ALARM draw collapse since iteration 3"
     )
-    (line,) = event_lines(IterationFinished(receipt))
+    (line,) = event_lines(IterationFinished(receipt, campaign_length(folder)))
     assert line.startswith("iteration 0 (25% of the campaign): 200 games")
 
 

@@ -70,7 +70,7 @@ def test_final_matches_are_with_and_without_search(folder):
 
 def test_results_have_a_column_for_each_figure(folder):
     columns = result_columns(folder.config)
-    rows = result_rows(folder.config, read_receipts(folder))
+    rows = result_rows(folder, read_receipts(folder))
     assert all(sorted(row) == sorted(columns) for row in rows)
     assert {"points", "points_low", "self_play_points", "reached_2048", "ended_no_moves"} <= set(
         columns

@@ -34,7 +34,7 @@ from chess_snn.campaign.stages import (
 )
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.stages.window import positions_played
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.plans import Length, begin_iteration
 from chess_snn.campaign.strength.match_schedule import generation_matches
 from chess_snn.campaign.strength.matches import finish_match
 from chess_snn.campaign.strength.reports import play_conversion
@@ -155,7 +155,9 @@ def test_receipts_are_read_as_they_were_written(played):
     assert metrics["evaluation/conversion_rate"] == first.conversion["rate"]
     assert metrics["seconds/evaluation"] == 3.0
     assert metrics["seconds/evaluation_hidden"] == 0.5
-    assert second.metrics()["campaign/progress"] == 0.5
+    assert (first.share_of(Length(4)), second.share_of(Length(4))) == (0.25, 0.5)
+    assert second.share_of(Length(4, hours=1.0)) == second.elapsed_s / 3600
+    assert second.share_of(Length(1)) == 1.0
 
 
 @pytest.mark.parametrize(("times", "wall_s", "playing_s"), [

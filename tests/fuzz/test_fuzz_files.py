@@ -173,7 +173,7 @@ def test_receipt(data):
         champion = champion_of(folder, found)
         assert champion is not None
         assert folder.checkpoint(champion).is_relative_to(folder.path)
-        rows = result_rows(folder.config, found)
+        rows = result_rows(folder, found)
     assert all(iteration_line(row) for row in rows)
     json.dumps(rows, allow_nan=False)
 

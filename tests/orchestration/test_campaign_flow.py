@@ -19,17 +19,17 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from mlflow.tracking import MlflowClient  # noqa: E402
-from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.client.orchestration import SyncPrefectClient, get_client  # noqa: E402
 from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
 from prefect.client.schemas.objects import Artifact, FlowRun, State, TaskRun  # noqa: E402
 
 from chess_snn import __version__ as chess_snn_version  # noqa: E402
-from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign import CampaignFolder, Receipt, read_receipts  # noqa: E402
 from chess_snn.campaign.store.folder import REPORT  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.report.page import report_html  # noqa: E402
-from flows.listeners import artifact_key  # noqa: E402
+from flows.links import artifact_key  # noqa: E402
 from flows.servers import prefect_server  # noqa: E402
 from tasks.run_state import WAITING  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
@@ -156,6 +156,8 @@ class Recorded:
     """Events of the campaign's alarms."""
     states: dict[str, list[State]]
     """Of each self-play task run, by its name, in order."""
+    graphs: dict[str, dict[str, set[str]]]
+    """As the page of each flow run draws it, by the run's name: the runs that lead to each run."""
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +180,20 @@ def recorded(finished) -> Recorded:
             )
             for run in task_runs if run.name.startswith("self_play")
         }
+        graphs = {run.name: graph_of(client, run) for run in flow_runs}
         return Recorded(
             flow_runs, names, task_runs, client.read_artifacts(), lines, found.json()["events"],
-            states,
+            states, graphs,
         )
+
+
+def graph_of(client: SyncPrefectClient, run: FlowRun) -> dict[str, set[str]]:
+    answer = client.request("GET", f"/flow_runs/{run.id}/graph-v2")
+    nodes = dict(answer.json()["nodes"])
+    return {
+        node["label"]: {nodes[parent["id"]]["label"] for parent in node["parents"]}
+        for node in nodes.values()
+    }
 
 
 def test_a_generation_is_evaluated_while_the_next_iteration_plays(finished, recorded):
@@ -222,10 +234,35 @@ def test_self_play_tasks_run_only_while_a_worker_runs_them(finished, recorded):
             assert later > earlier, "more tasks are Running than there are workers"
 
 
+def test_the_graph_of_an_iteration_has_an_edge_wherever_data_flows(recorded):
+    """The gating match stood alone."""
+    graph = recorded.graphs["iteration-1"]
+    assert graph["train-1"] == {f"self_play-1-{shard}" for shard in range(NUM_SHARDS)}
+    assert graph["evaluate-2"] == {"train-1"}
+    assert graph["gating_match-2"] >= {"evaluate-2"}
+    assert graph["promote-1"] >= {"train-1", "evaluate-2", "gating_match-2"}
+    assert graph["record-1"] >= {"promote-1"}
+    assert [name for name, parents in graph.items() if not parents] == [
+        name for name in graph if name.startswith("self_play")
+    ]
+
+
+def test_the_graph_of_a_campaign_shows_which_iteration_waits_for_which(finished, recorded):
+    graph = recorded.graphs[finished.folder.name]
+    assert graph["iteration / iteration-0"] == set()
+    assert graph["iteration / iteration-1"] == {"iteration / iteration-0"}
+    assert graph["evaluate_final"] >= {"iteration / iteration-1"}
+    assert graph["report"] >= {"evaluate_final"}
+    assert graph["record-1"] >= {"report"}
+    inputs = {each.input_type for run in recorded.task_runs
+              for sources in run.task_inputs.values() for each in sources}
+    assert inputs == {"task_run"}, "Prefect's page of task runs stays empty with any flow run"
+
+
 def test_its_progress_is_an_artifact(finished, recorded):
     (progress,) = [artifact for artifact in recorded.artifacts if artifact.type == "progress"]
     assert progress.data == 100.0
-    assert progress.description.startswith(f"iteration {NUM_ITERATIONS - 1} ")
+    assert progress.description.startswith("the campaign is finished")
     told = re.search(rf"^{NUM_WORKERS} workers: (\d+) games", progress.description, re.MULTILINE)
     assert told is not None, progress.description
     assert int(told[1]) >= NUM_ITERATIONS * NUM_SHARDS * 4
@@ -244,7 +281,7 @@ def test_each_task_says_in_its_log_what_it_did_and_where(finished, recorded):
     assert f"value {receipt.training.metrics['value_loss']:.3f}" in said["train-0"]
     match = receipt.matches[0]
     assert f"random {match['score']:.3f} ({match['score_low']:.3f} to" in said["evaluate-1"]
-    assert "generation 2 against champion 1" in said["challenge-gen-000002"]
+    assert "generation 2 against champion 1" in said["gating_match-2"]
     assert "generation 1 is the new champion" in said["promote-0"]
 
 
@@ -269,8 +306,9 @@ def test_the_report_is_written_and_linked(finished, recorded):
     (link,) = [
         artifact for artifact in recorded.artifacts if artifact.key.endswith("-report")
     ]
-    assert path.as_uri() in link.data
-    assert str(path) in link.description
+    assert str(path) in link.data
+    assert "file:" not in link.data, "a browser refuses it from a page"
+    assert f"chess-snn ui {finished.folder.path}" in link.data, "there is no MLflow server"
 
 
 def test_a_new_alarm_is_one_event_related_to_the_flow_run(finished, recorded):
@@ -292,8 +330,7 @@ def test_prefect_shows_every_run_completed(recorded):
     iterations = {run.id for run in recorded.flow_runs if run.parent_task_run_id is not None}
     tasks = {
         flow_run: Counter(
-            (run.name.rsplit("-", 2)[0] if "self_play" in run.name else run.name.split("-")[0],
-             run.state_name)
+            (run.name.split("-")[0], run.state_name)
             for run in recorded.task_runs if run.flow_run_id == flow_run
         )
         for flow_run in iterations
@@ -303,11 +340,12 @@ def test_prefect_shows_every_run_completed(recorded):
     }
     assert len(tasks) == NUM_ITERATIONS
     for counts in tasks.values():
-        assert counts - Counter({("challenge", "Completed"): 1}) == {
+        assert counts - Counter({("gating_match", "Completed"): 1}) == {
             ("self_play", "Completed"): NUM_SHARDS,
             **{(name, "Completed"): 1 for name in ("train", "evaluate", "promote", "record")},
         }
-    assert sum(counts["challenge", "Completed"] for counts in tasks.values()) == NUM_ITERATIONS - 1
+    num_matches = sum(counts["gating_match", "Completed"] for counts in tasks.values())
+    assert num_matches == NUM_ITERATIONS - 1
 
 
 def test_only_flow_runs_have_the_tag_of_the_campaign_bug(finished, recorded):
@@ -325,6 +363,10 @@ def tracking(finished) -> MlflowClient:
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
+def metrics_of(receipt: Receipt) -> dict[str, float]:
+    return receipt.metrics() | {"campaign/progress": (receipt.iteration + 1) / NUM_ITERATIONS}
+
+
 def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, tracking):
     experiment = tracking.get_experiment_by_name(EXPERIMENT)
     (run,) = tracking.search_runs([experiment.experiment_id])
@@ -334,7 +376,7 @@ def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, trackin
     for name in METRICS:
         stored = tracking.get_metric_history(run.info.run_id, name.replace("~", "_"))
         points = [(point.step, point.value) for point in stored]
-        expected = [(r.iteration, pytest.approx(r.metrics()[name])) for r in receipts]
+        expected = [(r.iteration, pytest.approx(metrics_of(r)[name])) for r in receipts]
         assert points == expected, name
     busy = tracking.get_metric_history(run.info.run_id, "device/utilisation")
     assert busy, "two seconds pass in an iteration"

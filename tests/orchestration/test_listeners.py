@@ -11,10 +11,12 @@ from prefect import flow, get_client
 from small_campaigns import begin, make_campaign, receipt_of
 
 from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign.store.plans import Length
 from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts
 from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
+    CampaignFinished,
     IterationFinished,
     Message,
     StageProgress,
@@ -22,8 +24,8 @@ from chess_snn.campaign.viewing.events import (
     WorkersProgress,
 )
 from flows import listeners
+from flows.links import artifact_key
 from flows.listeners import (
-    artifact_key,
     log_file,
     log_lines,
     progress_artifact,
@@ -48,7 +50,7 @@ WORKERS = WorkersProgress((
     WorkerProgress("box-b/cpu-1", "CPU of box-b", "", 30, 0.5, 30.0, 0.0, 2**29, None),
 ))
 UNDER_WAY = StageProgress(3, "self-play", "games", 120, 400, per_s=3.0)
-ENDED = StageProgress(3, "self-play", "games", 400, 400, per_s=3.0, has_ended=True)
+STOPPED = StageProgress(3, "self-play", "games", 160, 400, per_s=3.0, has_ended=True)
 
 
 def artifact() -> tuple[float, list[str]]:
@@ -64,15 +66,17 @@ def campaign():
     listen(WORKERS)
     listen(UNDER_WAY)
     under_way = artifact()
-    listen(ENDED)
-    return under_way, artifact()
+    listen(STOPPED)
+    ended = artifact()
+    listen(CampaignFinished(Length(4)))
+    return under_way, ended, artifact()
 
 
 @pytest.mark.slow
 def test_the_artifact_has_pace_time_left_and_a_line_for_each_worker(tmp_path, monkeypatch):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     with prefect_server(tmp_path):
-        (share, lines), (last_share, last_lines) = campaign()
+        (share, lines), (last_share, last_lines), (final_share, final_lines) = campaign()
     workers = [
         "2 workers: 120 games, 3.0/s, 1.0 cores, GPUs 87%, silent: box-b/cpu-1",
         "box-a/gpu0-1: 90 games, 2.5/s, 1.0 cores, 1.0 GiB, GPU 87%",
@@ -80,8 +84,9 @@ def test_the_artifact_has_pace_time_left_and_a_line_for_each_worker(tmp_path, mo
     ]
     assert share == pytest.approx(30.0)
     assert lines == ["iteration 3 self-play: 120 of 400 games, 3.0/s, 93 s left", *workers]
-    assert last_share == pytest.approx(100.0)
-    assert last_lines == ["iteration 3 self-play: 400 of 400 games, 3.0/s", *workers]
+    assert (last_share, final_share) == (pytest.approx(40.0), pytest.approx(100.0))
+    assert final_lines[1:] == workers
+    assert last_lines == ["iteration 3 self-play: 160 of 400 games, 3.0/s", *workers]
 
 
 @flow
@@ -215,7 +220,7 @@ def test_the_decision_names_the_champion_and_the_verdict(receipt):
 def test_the_table_has_results_each_worker_and_the_decision(receipt):
     facts, other = receipt.shards
     shares = worker_shares([played(facts, "b"), played(other, "a"), played(other, "a")])
-    rows = table_rows(IterationFinished(receipt, shares))
+    rows = table_rows(IterationFinished(receipt, Length(4), shares))
     assert all(set(row) == {"part", "figure", "value"} for row in rows)
     values = {(row["part"], row["figure"]): row["value"] for row in rows}
     assert values["self-play", "games"] == f"{receipt.statistics.games:,}"

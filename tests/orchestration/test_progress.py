@@ -145,6 +145,20 @@ def test_the_end_of_a_stage_says_all_only_if_it_was_done() -> None:
     assert [(progress.iteration, progress.done) for progress in ended] == [(0, 10), (1, 3)]
 
 
+def test_a_stage_whose_total_was_unknown_ends_at_its_whole_bug() -> None:
+    """The number of games of a gating match is not known before: it stayed at 0 %."""
+    ear = Ear()
+    board = ProgressBoard([ear])
+    with board.stage(0, "gating match", "games", total=0):
+        board.count(0, "gating match", "part 0", 6)
+    with suppress(OSError), board.stage(1, "gating match", "games", total=0):
+        board.count(1, "gating match", "part 0", 6)
+        raise OSError
+    _, completed, _, failed = ear.stages
+    assert (completed.done, completed.share) == (6, 1.0)
+    assert (failed.done, failed.share) == (6, 0.0)
+
+
 def test_what_a_listener_raises_is_raised_where_it_is_told() -> None:
     def fail(event: Event) -> None:
         raise ArithmeticError(event)

@@ -219,6 +219,7 @@ def test_links_lead_to_the_run_and_to_all_models(uri):
     assert campaign_pages(uri, campaign(), "http://host:5000") == {
         "runs": f"{base}?{training}",
         "curves": f"{base}/{run_id}/model-metrics?{training}",
+        "report": f"{base}/{run_id}/artifacts/report.html?{training}",
         "models": f"http://host:5000/#/models/chess-snn?{training}",
     }
 

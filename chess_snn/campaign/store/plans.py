@@ -49,6 +49,12 @@ class Length:
             return f"{self.hours:g} hour" + ("" if self.hours == 1 else "s")
         return counted(self.iterations, "iteration")
 
+    def share(self, num_iterations: int, elapsed_s: float) -> float:
+        """Share of the campaign, in [0, 1], that so many finished iterations and seconds are."""
+        if self.hours:
+            return min(1.0, elapsed_s / (self.hours * S_PER_HOUR))
+        return min(1.0, num_iterations / self.iterations)
+
 
 @dataclass(frozen=True, slots=True)
 class Extension:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.plans import ProgressPlan, read_plan
+from chess_snn.campaign.store.plans import Length, ProgressPlan, read_plan
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files, read_numbered
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -309,6 +309,13 @@ class Receipt:
         """Whether this iteration's candidate became the champion."""
         return self.champion == self.training.generation
 
+    def share_of(self, length: Length) -> float:
+        """Share of a campaign of ``length`` that is done when the iteration ends, in [0, 1].
+
+        The plan has the progress that schedules follow, by the length that was known then.
+        """
+        return length.share(self.iteration + 1, self.elapsed_s)
+
     def metrics(self) -> dict[str, float]:
         """Everything to plot by iteration, grouped by the part before the slash."""
         statistics, playing_s = self.statistics, self.playing_s
@@ -335,7 +342,6 @@ class Receipt:
             **({} if self.promotion is None else self.promotion.metrics()),
             **({} if self.devices is None else self.devices.metrics()),
             **{f"seconds/{name}": value for name, value in asdict(self.seconds).items()},
-            "campaign/progress": self.plan.progress_first,
             "campaign/elapsed_s": self.elapsed_s,
             "campaign/is_warm": 1.0 if self.is_warm else None,
         })

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from chess_snn.campaign.store.plans import Length
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.wording import counted
@@ -178,6 +179,8 @@ class IterationFinished:
     """An iteration committed its receipt."""
 
     receipt: Receipt
+    length: Length
+    """Of the campaign."""
     shares: Sequence[WorkerShare] = ()
     """Of its self-play; empty for a listener of a folder, which does not name the workers."""
 
@@ -189,7 +192,16 @@ class AlarmRaised:
     alarm: Alarm
 
 
-Event = Message | StageProgress | WorkersProgress | IterationFinished | AlarmRaised
+@dataclass(frozen=True, slots=True)
+class CampaignFinished:
+    """All iterations and final matches are committed."""
+
+    length: Length
+
+
+Event = (
+    Message | StageProgress | WorkersProgress | IterationFinished | AlarmRaised | CampaignFinished
+)
 
 Listener = Callable[[Event], object]
 """Receives every event of a campaign, one at a time, from several threads."""

@@ -7,6 +7,7 @@ from typing import Final
 from chess_snn.campaign.store.receipts import VERDICT_NUMBERS, VERDICT_WORDS, Verdict
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
+    CampaignFinished,
     Event,
     IterationFinished,
     Message,
@@ -42,10 +43,12 @@ def event_lines(event: Event) -> Sequence[str]:
         case WorkersProgress(workers):
             each = map(str, workers if len(workers) <= MOST_WORKERS else ())
             return [str(event), *each] if workers else []
-        case IterationFinished(receipt):
-            return [iteration_line(result_row(receipt))]
+        case IterationFinished(receipt, length):
+            return [iteration_line(result_row(receipt, length))]
         case AlarmRaised(alarm):
             return [f"ALARM {alarm}"]
+        case CampaignFinished(length):
+            return [f"the campaign is finished: {length}"]
 
 
 class NowAndThen:

@@ -13,6 +13,7 @@ from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.plans import Length, campaign_length
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.strength.match_schedule import EARLIER
 from chess_snn.games import GameSpec, get_game
@@ -145,33 +146,36 @@ def _metrics_of(spec: GameSpec) -> dict[str, str]:
     }
 
 
-def result_rows(config: CampaignConfig, receipts: Sequence[Receipt]) -> list[Json]:
+def result_rows(folder: CampaignFolder, receipts: Sequence[Receipt]) -> list[Json]:
     """A row each, with the columns of :func:`result_columns`.
 
     ``promotion_verdict`` is 1 where the candidate was accepted as champion, -1 where it was
     rejected, 0 where its games left that open. Rates, shares, scores and progress are in [0, 1],
     losses and ``policy_entropy`` in nats, ``*_s`` in seconds; ``progress`` and ``elapsed_s`` are
-    those at the iteration's end.
+    those at the iteration's end, and progress is a share of the campaign's present length.
     """
+    config, length = folder.config, campaign_length(folder)
     columns, opponents = _metrics_of(get_game(config.campaign.game).spec), opponents_of(config)
-    return [result_row(receipt, columns, opponents) for receipt in receipts]
+    return [result_row(receipt, length, columns, opponents) for receipt in receipts]
 
 
 def result_row(
     receipt: Receipt,
+    length: Length,
     columns: Mapping[str, str] = MappingProxyType(_METRICS | _LATER_METRICS | _POINTS),
     opponents: Sequence[str] = (),
 ) -> Json:
     """One of the rows, with these columns and those of these opponents.
 
-    ``columns`` has the metrics that they show; by default there are none of endings.
+    ``length`` is the campaign's. ``columns`` has the metrics that they show; by default there are
+    none of endings.
     """
     metrics = receipt.metrics()
     row: Json = {
         "iteration": receipt.iteration,
         "generation": receipt.training.generation,
         "champion": receipt.champion,
-        "progress": receipt.plan.progress_last,
+        "progress": receipt.share_of(length),
         "elapsed_s": receipt.elapsed_s,
         # Metrics leave out endings that did not occur.
         **{column: metrics.get(metric, 0.0 if column.startswith(_ENDED) else None)

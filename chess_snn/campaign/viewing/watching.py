@@ -105,10 +105,7 @@ class CampaignView:
         """Share of the campaign that is done, in [0, 1], without the final matches."""
         if self.is_finished:
             return 1.0
-        run = campaign_length(self.folder)
-        if run.hours:
-            return min(1.0, self.elapsed_s / (run.hours * S_PER_HOUR))
-        return min(1.0, len(self.receipts) / run.iterations)
+        return campaign_length(self.folder).share(len(self.receipts), self.elapsed_s)
 
 
 class CampaignWatch:
@@ -182,7 +179,7 @@ class CampaignWatch:
         self._plans, receipts = read_plans(self._folder), read_receipts(self._folder)
         if receipts != self._receipts:
             self._receipts = receipts
-            self._rows = result_rows(self._folder.config, receipts)
+            self._rows = result_rows(self._folder, receipts)
             self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
             self._forget_finals()
 
