@@ -38,6 +38,7 @@ from chess_snn.campaign.viewing.events import (
     Listener,
     Message,
 )
+from chess_snn.campaign.viewing.up_to_date import note_up_to_date
 from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.interrupts import listen_again
@@ -75,7 +76,7 @@ from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
 from tasks.record import report
 from tasks.stages import evaluate_final, train_first, train_supervised
-from tasks.tracking import TrackingError
+from tasks.tracking import TrackingError, tracking_uri
 
 
 def _run_name() -> str:
@@ -151,6 +152,7 @@ def campaign(
 def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
     """Run what is left of a campaign, with a Prefect server of its own unless one is given.
 
+    A note says afterwards whether all views have it (:mod:`chess_snn.campaign.viewing.up_to_date`).
     Nothing is left running afterwards. The caller has checked the folder
     (:func:`chess_snn.campaign.integrity.preflight.check_before_run`); ``listener`` receives events.
 
@@ -158,10 +160,10 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
         CampaignLockedError: another process is at it.
     """
     @flow(name=campaign.name, flow_run_name=lambda: folder.name)
-    def locked_campaign(directory: str) -> None:
+    def locked_campaign(directory: str) -> bool:
         """The campaign in ``directory``, whose lock this process has."""
         log_sentences()
-        run_campaign(folder, [listener])
+        return run_campaign(folder, [listener])
 
     log = log_file(folder)
 
@@ -171,7 +173,9 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
 
     with campaign_lock(folder), tags(campaign_tag(folder.campaign_id)):
         # The folder is the truth: what a lost server knew of the campaign is not needed.
-        call_with_server(partial(locked_campaign, str(folder.path)), folder.services, tell)
+        work = partial(locked_campaign, str(folder.path))
+        if call_with_server(work, folder.services, tell):  # the server knows the end by now
+            note_up_to_date(folder, tracking_uri())
 
 
 def record_at_rest(folder: CampaignFolder) -> int:
@@ -185,16 +189,16 @@ def record_at_rest(folder: CampaignFolder) -> int:
         return record.record_at_rest(folder)
 
 
-def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> None:
+def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> bool:
     """Run what is left of the campaign in ``folder``, which the caller has checked and locked.
 
-    ``listeners`` receive its events, beside the logs and Prefect's pages.
+    ``listeners`` receive its events, beside the logs and Prefect's pages. Returns whether the
+    report and MLflow have all of it.
     """
     listen_again()  # Prefect has taken SIGTERM
     compute.start()
     if is_finished(folder) and not missing_generations(folder):
-        _record_finished(folder, listeners)
-        return
+        return _record_finished(folder, listeners)
     clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard([
         *listeners, log_lines(get_run_logger()), log_file(folder),
@@ -231,7 +235,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         played = _play_final_matches(run, after=run_iterations(run, before))
         board.tell(CampaignFinished(campaign_length(folder)))
         with compute.stopped_by_errors(), untagged_tasks():
-            show_report(run, len(read_receipts(folder)) - 1, after=played)
+            return show_report(run, len(read_receipts(folder)) - 1, after=played)
 
 
 def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
@@ -299,8 +303,11 @@ def _play_final_matches(run: CampaignRun, after: Sequence[Any]) -> Sequence[Any]
     return [played]
 
 
-def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> None:
-    """Record in Prefect, MLflow and the object store what they lack of a finished campaign."""
+def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> bool:
+    """Record in Prefect, MLflow and the object store what they lack of a finished campaign.
+
+    Returns whether the report and MLflow have all of it.
+    """
     board = ProgressBoard([*listeners, log_lines(get_run_logger())])
     board.message(f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} finished")
     close_stale_flow_runs(folder.campaign_id)
@@ -308,10 +315,12 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
         board.message(f"the report is not written: {failure}")
     else:
         link_report(folder)
+    is_shown = failure is None
     try:
         if missing := record.record_at_rest(folder):
             board.message(f"recorded {missing} of them in MLflow, which lacked them")
     except (TrackingError, CorruptDataError) as error:
+        is_shown = False
         board.message(f"not recorded in MLflow yet: {error}")
     backup = open_backup(folder, board.message)
     if backup is not None:
@@ -321,3 +330,4 @@ def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> N
                 f"sent {counted(sent.num_folders, 'folder')} and "
                 f"{counted(sent.num_records, 'record')} to {folder.config.storage.object_store}"
             )
+    return is_shown

@@ -203,26 +203,30 @@ def retried(
     )
 
 
-def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
-    """Record what MLflow lacks once ``after`` is done; pass on what people should know of it."""
+def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> bool:
+    """Record what MLflow lacks once ``after`` is done; pass on what people should know of it.
+
+    Returns whether MLflow has all of it.
+    """
     recorded = record.submit(run.folder, iteration, wait_for=[after]).result()
     if recorded.failure is not None:
         run.board.message(f"not recorded in MLflow yet: {recorded.failure}")
     if recorded.alias_line is not None:
         run.board.message(recorded.alias_line)
+    return recorded.failure is None
 
 
-def show_report(run: CampaignRun, iteration: int, after: Sequence[Any]) -> None:
+def show_report(run: CampaignRun, iteration: int, after: Sequence[Any]) -> bool:
     """Write the campaign's page and link it in Prefect; record it and final matches in MLflow.
 
-    Prefect's graph shows these tasks behind ``after``.
+    Prefect's graph shows these tasks behind ``after``. Returns whether all of it was done.
     """
     written = report.submit(run.folder, wait_for=after)
     if (failure := written.result()) is not None:
         run.board.message(f"the report is not written: {failure}")
     else:
         link_report(run.folder)
-    show_in_mlflow(run, iteration, after=written)
+    return show_in_mlflow(run, iteration, after=written) and failure is None
 
 
 def open_backup(folder: CampaignFolder, say: LogFn) -> Backup | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -44,6 +44,8 @@ from flows.prefect_errors import ServerGoneError, answering, check_server
 from flows.server_processes import HOST, ServerSpec, running_server
 from flows.server_records import is_claimed
 from tasks.tracking import artifact_directory, is_server, tracking_uri
+
+_Result = TypeVar("_Result")
 
 _PREFECT_LOG: Final = "prefect-server.log"
 API_URL_VARIABLE: Final = "PREFECT_API_URL"
@@ -184,8 +186,8 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
             _flush_prefect_client(api_url)
 
 
-def call_with_server(work: Callable[[], None], directory: Path, tell: LogFn) -> None:
-    """Call ``work`` with a Prefect server as :func:`prefect_server` has it.
+def call_with_server(work: Callable[[], _Result], directory: Path, tell: LogFn) -> _Result:
+    """Return what ``work`` returns with a Prefect server as :func:`prefect_server` has it.
 
     If its own server is lost, or the database, ``work`` is called again, with another server.
 
@@ -197,13 +199,13 @@ def call_with_server(work: Callable[[], None], directory: Path, tell: LogFn) -> 
         servers_left -= 1
         try:
             with prefect_server(directory, tell=tell):
-                work()
+                result = work()
         except ServerGoneError as error:
             if servers_left == 0:
                 raise
             tell(f"{error.what}; going on with another one")
         else:
-            return
+            return result
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.extending import extend_campaign
 from chess_snn.campaign.forking import fork_campaign, fork_config
 from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.integrity.rebuild import missing_generations
 from chess_snn.campaign.machine.workers import config_here, plan_here
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.models.starting import create_campaign, find_start
@@ -33,6 +34,7 @@ from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished, readable_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.up_to_date import is_up_to_date
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_json, print_message, print_notice, stoppable
@@ -55,7 +57,7 @@ from chess_snn.cli.options import (
     given_settings,
     pace_settings,
 )
-from chess_snn.cli.orchestration import fetch_model, load_flows
+from chess_snn.cli.orchestration import existing_store, fetch_model, load_flows
 from chess_snn.cli.results import print_summary
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
@@ -306,6 +308,10 @@ def _run(folder: CampaignFolder) -> None:
             f"campaign {folder.path}: {campaign_length(folder)}, from iteration "
             f"{len(read_receipts(folder))} on"
         )
+    elif _lacks_nothing(folder):
+        print_message(f"{folder.path} is finished: {campaign_length(folder)}")
+        _show_end(folder)
+        return
     stopped = (
         "stopped; everything committed is safe. Go on with it: "
         f"chess-snn campaign resume {folder.path}"
@@ -314,6 +320,19 @@ def _run(folder: CampaignFolder) -> None:
         flow = load_flows("campaign")
         with campaign_terminal() as listener:
             flow.launch_campaign(folder, listener)
+    _show_end(folder)
+
+
+def _lacks_nothing(folder: CampaignFolder) -> bool:
+    """Whether a finished campaign has its networks, and every view of it is up to date."""
+    store = existing_store()
+    return (
+        store is not None and is_up_to_date(folder, store)
+        and not folder.config.storage.object_store and not missing_generations(folder)
+    )
+
+
+def _show_end(folder: CampaignFolder) -> None:
     print_summary(folder, read_receipts(folder))
     _next_steps(folder)
 

@@ -94,6 +94,12 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
     return found
 
 
+def existing_store() -> str | None:
+    """The address of MLflow's store; None without MLflow, or if its file is missing."""
+    found: str | None = _load("tasks.tracking", "orchestration").existing_store()
+    return found
+
+
 def record_study(body: Json, files: Sequence[Path]) -> None:
     """Record a study as one run in MLflow's store; without the extra ``orchestration``, nothing.
 

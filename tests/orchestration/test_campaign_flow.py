@@ -30,7 +30,7 @@ from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.report.page import report_html  # noqa: E402
 from flows.links import artifact_key  # noqa: E402
-from flows.servers import prefect_server  # noqa: E402
+from flows.servers import PREFECT_DATABASE, prefect_server  # noqa: E402
 from tasks.run_state import WAITING  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
@@ -497,11 +497,25 @@ def test_a_finished_campaign_is_not_written_over(finished):
     assert modified(directory) == before
 
 
-@pytest.mark.slow
-def test_a_finished_campaign_is_not_run_again(finished):
+def test_a_finished_campaign_that_lacks_nothing_is_looked_at_and_no_server_started(finished):
     directory = finished.folder.path
-    before = modified(directory)
+    database = finished.folder.services / PREFECT_DATABASE
+    before, served_ns = modified(directory), database.stat().st_mtime_ns
+    resumed = chess_snn("campaign", "resume", str(directory))
+    assert resumed.returncode == 0
+    assert f"is finished: {NUM_ITERATIONS} iterations" in resumed.stdout
+    assert f"chess-snn ui {directory}" in resumed.stdout
+    assert modified(directory) == before
+    assert database.stat().st_mtime_ns == served_ns
+
+
+@pytest.mark.slow
+def test_a_finished_campaign_gets_the_view_that_it_lacks_and_is_not_run_again(finished):
+    directory, report = finished.folder.path, finished.folder.path / REPORT
+    before, text = modified(directory), report.read_text()
+    report.unlink()
     resumed = chess_snn("campaign", "resume", str(directory))
     assert resumed.returncode == 0
     assert f"{NUM_ITERATIONS} iterations finished" in resumed.stdout
+    assert report.read_text() == text
     assert modified(directory) == before
