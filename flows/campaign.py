@@ -69,7 +69,7 @@ from flows.listeners import (
     log_lines,
     progress_artifact,
 )
-from flows.run_log import log_sentences
+from flows.run_log import log_sentences, quiet_terminal
 from flows.servers import call_with_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
@@ -141,7 +141,10 @@ def campaign(
     folder = found or parameters.new_campaign(path, preset, changes, start_from, with_games)
     if found is None:  # no other run has it
         tag_flow_run(folder.campaign_id, folder.name)
-    with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
+    with (
+        quiet_terminal(), one_run_a_folder(folder.campaign_id, get_run_logger()),
+        campaign_lock(folder),
+    ):
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
         check_before_run(folder)

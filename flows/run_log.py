@@ -1,4 +1,4 @@
-"""What the log of a flow run says of our own errors: their sentence, without a traceback.
+"""What the log of a flow run shows: sentences of our own errors, and progress where it is wanted.
 
 Prefect logs an exception with its traceback where a flow or task raised it, and once more on the
 way out of the process. Our errors name the value, the place and the fix in one line; the traceback
@@ -6,11 +6,19 @@ of a mistake in a form says nothing more to the user who made it.
 """
 
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from prefect.logging.handlers import PrefectConsoleHandler
+from prefect.runtime import deployment
 
 from chess_snn.errors import ChessSnnError
 
 _LOGGERS: Final = ("prefect.flow_runs", "prefect.task_runs", "prefect.engine")
+_LEVELS: Final = ("PREFECT_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL")
+"""Variables by which a user asks for lines on the terminal."""
 
 
 def log_sentences() -> None:
@@ -28,3 +36,22 @@ def _to_sentence(record: logging.LogRecord) -> bool:
     sentence = str(error)
     record.msg, record.args = record.getMessage().replace(repr(error), sentence), ()
     return sentence in record.msg
+
+
+@contextmanager
+def quiet_terminal() -> Iterator[None]:
+    """Print nothing below a warning in the block, if Python code called the flow.
+
+    The log of a worker keeps all lines, and so does a terminal whose user set a level of Prefect's.
+    """
+    handlers = [h for h in logging.getLogger().handlers if isinstance(h, PrefectConsoleHandler)]
+    if deployment.id is not None or any(name in os.environ for name in _LEVELS):
+        handlers = []
+    before = [handler.level for handler in handlers]
+    for handler in handlers:
+        handler.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for handler, level in zip(handlers, before, strict=True):
+            handler.setLevel(level)

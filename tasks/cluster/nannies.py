@@ -142,6 +142,8 @@ def local_cluster(slots: Sequence[WorkerSlot]) -> OwnCluster:
     """
     security = Security.temporary()
     logging.getLogger("distributed.scheduler").addFilter(_is_no_goodbye)
+    # Dask silences handlers of its own, and Prefect prints what reaches those of the root logger.
+    logging.getLogger("distributed").setLevel(logging.ERROR)
     try:
         return OwnCluster(
             security=security,

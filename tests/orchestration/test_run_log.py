@@ -1,11 +1,19 @@
-"""What the log of a flow run has of an error: the sentence of our own ones, all of any other."""
+"""What a flow run logs of an error, and what a campaign prints that Python code calls."""
 
 import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from prefect.logging.handlers import PrefectConsoleHandler
+from prefect.settings import PREFECT_LOGGING_TO_API_ENABLED, temporary_settings
+from small_campaigns import SMALL
 
+from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.errors import ConfigError
-from flows.run_log import log_sentences
+from flows.run_log import log_sentences, quiet_terminal
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
@@ -29,7 +37,8 @@ def lines(caplog, monkeypatch):
     log_sentences()
     for name in ("prefect", "prefect.flow_runs", "prefect.task_runs", "prefect.engine"):
         monkeypatch.setattr(logging.getLogger(name), "propagate", True)
-    return lambda: [line for line in caplog.text.splitlines() if line]
+    with temporary_settings({PREFECT_LOGGING_TO_API_ENABLED: False}):
+        yield lambda: [line for line in caplog.text.splitlines() if line]
 
 
 def test_a_mistake_in_a_form_is_logged_as_its_sentence_bug(lines):
@@ -43,3 +52,41 @@ def test_a_mistake_in_a_form_is_logged_as_its_sentence_bug(lines):
 def test_another_error_keeps_its_traceback(lines):
     log_as_prefect_does(ZeroDivisionError("a bug"))
     assert sum(line == "ZeroDivisionError: a bug" for line in lines()) == 3
+
+
+def test_a_flow_that_python_code_calls_prints_warnings_alone(monkeypatch):
+    handler = PrefectConsoleHandler()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    monkeypatch.delenv("PREFECT_LOGGING_LEVEL", raising=False)
+    with quiet_terminal():
+        assert handler.level == logging.WARNING
+    assert handler.level == logging.NOTSET
+    monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "INFO")
+    with quiet_terminal():
+        assert handler.level == logging.NOTSET, "the user asks for all"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_campaign_that_python_code_calls_ends_with_its_folder_and_few_lines_bug(tmp_path):
+    """The terminal had a line for every ten seconds of each stage, and those of Dask."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from flows.campaign import campaign\n"
+        "if __name__ == '__main__':\n"
+        f"    print(campaign(name='called', settings={[*SMALL, 'campaign.iterations=1']!r}))\n"
+    )
+    home = {"CHESS_SNN_HOME": str(tmp_path / "home"), "PREFECT_HOME": str(tmp_path / "prefect")}
+    foreign = ("PREFECT_", "MLFLOW_")
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
+    patience = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "600"}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=1100,
+        env=inherited | home | patience | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.returncode == 0, done.stderr
+    path = Path(done.stdout.splitlines()[-1])
+    assert path == tmp_path / "home" / "campaigns" / "called"
+    assert len(read_receipts(CampaignFolder.open(path))) == 1
+    lines = [line for line in done.stderr.splitlines() if " INFO " in line or "distributed" in line]
+    assert len(lines) < 10, done.stderr
