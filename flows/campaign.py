@@ -40,9 +40,7 @@ from chess_snn.campaign.viewing.events import (
 )
 from chess_snn.campaign.viewing.up_to_date import note_up_to_date
 from chess_snn.data import is_committed
-from chess_snn.errors import CorruptDataError
 from chess_snn.interrupts import listen_again
-from chess_snn.wording import counted
 from flows import parameters
 from flows.cluster import watched_workers
 from flows.context import (
@@ -59,8 +57,9 @@ from flows.context import (
     tag_flow_run,
     untagged_tasks,
 )
+from flows.finished import record_finished
 from flows.iteration import run_iterations
-from flows.links import flow_run_link, link_report
+from flows.links import flow_run_link
 from flows.listeners import (
     alarm_events,
     iteration_table,
@@ -74,9 +73,8 @@ from flows.servers import call_with_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device
 from tasks.progress import ProgressBoard
-from tasks.record import report
 from tasks.stages import evaluate_final, train_first, train_supervised
-from tasks.tracking import TrackingError, tracking_uri
+from tasks.tracking import tracking_uri
 
 
 def _run_name() -> str:
@@ -148,7 +146,8 @@ def campaign(
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
         check_before_run(folder)
-        run_campaign(folder)
+        if run_campaign(folder):
+            note_up_to_date(folder, tracking_uri())
     return str(folder.path)
 
 
@@ -181,17 +180,6 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
             note_up_to_date(folder, tracking_uri())
 
 
-def record_at_rest(folder: CampaignFolder) -> int:
-    """Record what MLflow lacks of a campaign that no process runs; how many iterations it lacked.
-
-    Raises:
-        CampaignError: another process runs it, and records it; or its lock cannot be written.
-        TrackingError: the store is away.
-    """
-    with campaign_lock(folder):
-        return record.record_at_rest(folder)
-
-
 def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> bool:
     """Run what is left of the campaign in ``folder``, which the caller has checked and locked.
 
@@ -201,7 +189,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     listen_again()  # Prefect has taken SIGTERM
     compute.start()
     if is_finished(folder) and not missing_generations(folder):
-        return _record_finished(folder, listeners)
+        return record_finished(folder, listeners)
     clock = CampaignClock(recorded_seconds(folder))
     board = ProgressBoard([
         *listeners, log_lines(get_run_logger()), log_file(folder),
@@ -304,33 +292,3 @@ def _play_final_matches(run: CampaignRun, after: Sequence[Any]) -> Sequence[Any]
         played.result()
         send_to_store(run, last, after=played)
     return [played]
-
-
-def _record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> bool:
-    """Record in Prefect, MLflow and the object store what they lack of a finished campaign.
-
-    Returns whether the report and MLflow have all of it.
-    """
-    board = ProgressBoard([*listeners, log_lines(get_run_logger())])
-    board.message(f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} finished")
-    close_stale_flow_runs(folder.campaign_id)
-    if (failure := report(folder)) is not None:  # anew: much may have happened since the last one
-        board.message(f"the report is not written: {failure}")
-    else:
-        link_report(folder)
-    is_shown = failure is None
-    try:
-        if missing := record.record_at_rest(folder):
-            board.message(f"recorded {missing} of them in MLflow, which lacked them")
-    except (TrackingError, CorruptDataError) as error:
-        is_shown = False
-        board.message(f"not recorded in MLflow yet: {error}")
-    backup = open_backup(folder, board.message)
-    if backup is not None:
-        sent = backup.send_missing()
-        if sent.num_folders or sent.num_records:
-            board.message(
-                f"sent {counted(sent.num_folders, 'folder')} and "
-                f"{counted(sent.num_records, 'record')} to {folder.config.storage.object_store}"
-            )
-    return is_shown

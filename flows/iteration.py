@@ -15,7 +15,6 @@ import contextvars
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -51,6 +50,7 @@ from flows.context import (
     stand_for_flow_run,
     untagged_tasks,
 )
+from flows.handoff import Handoff
 from flows.listeners import worker_shares
 from flows.prefect_errors import await_server
 from tasks import compute
@@ -61,46 +61,6 @@ _MOST_ALIVE = 2
 _WAITING_TASKS_AHEAD = 64
 """Threads that wait for shards, beyond one a worker: a worker that is done finds the next one
 there."""
-
-
-@dataclass(slots=True, eq=False)
-class Handoff:
-    """What one iteration waits for and lets begin; the futures belong to different threads."""
-
-    plan: ProgressPlan
-    """Of the iteration."""
-    network: "Future[None] | None"
-    """Done when the iteration before has trained the network, if that one runs in this process."""
-    predecessor: "Future[Receipt] | None"
-    """The receipt of the iteration before, if that one runs in this process."""
-    shown_after: Sequence[Any]
-    """Of the campaign's flow run: what leads to the iteration in Prefect's graph."""
-    played: "Future[None]" = field(default_factory=Future)
-    """Done when the next iteration may begin, and wait for its network."""
-    trained: "Future[None]" = field(default_factory=Future)
-    """Done when the network of the next iteration is there."""
-    successor_began: float | None = None
-    """When it did, by the monotonic clock."""
-
-    def wait_for_network(self) -> None:
-        """Return once the iteration's network is there.
-
-        Raises:
-            StoppedError: its training failed or was stopped.
-        """
-        if self.network is not None and self.network.exception() is not None:
-            raise compute.StoppedError("the network that the games need was not trained")
-
-    def wait_for_predecessor(self) -> None:
-        """Return once the iteration before has its receipt; raise its error if it failed."""
-        if self.predecessor is not None:
-            self.predecessor.result()
-
-    def hidden_seconds(self, stage: Stage) -> float:
-        """How long the next iteration was under way during ``stage``, which has ended."""
-        if self.successor_began is None:
-            return 0.0
-        return max(0.0, stage.ended - max(stage.began, self.successor_began))
 
 
 def run_iterations(run: CampaignRun, after: Sequence[Any] = ()) -> Sequence[Any]:

@@ -144,7 +144,7 @@ def ui_command(
 def _record_in_mlflow(folder: CampaignFolder) -> None:
     """Record what MLflow lacks: its store may be new, or the campaign older than it."""
     try:
-        recorded = load_flows("campaign").record_at_rest(folder)
+        recorded = load_flows("finished").record_at_rest(folder)
     except CampaignLockedError:
         return  # the process that runs it records it
     except ChessSnnError as error:

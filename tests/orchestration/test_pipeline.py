@@ -20,7 +20,8 @@ from chess_snn.campaign.store.plans import (  # noqa: E402
     begin_iteration,
 )
 from flows.context import CampaignRun  # noqa: E402
-from flows.iteration import Handoff, _begin, _run_iteration  # noqa: E402
+from flows.handoff import Handoff  # noqa: E402
+from flows.iteration import _begin, _run_iteration  # noqa: E402
 from tasks.compute import StoppedError  # noqa: E402
 
 

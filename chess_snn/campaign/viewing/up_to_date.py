@@ -4,6 +4,7 @@ A resume of such a campaign has nothing to do, and need not start a server to fi
 note is a view itself: it may be deleted.
 """
 
+from contextlib import suppress
 from typing import Final
 
 from chess_snn.campaign.store.folder import (
@@ -28,12 +29,9 @@ _SHOWN: Final = tuple(
 
 
 def note_up_to_date(folder: CampaignFolder, store: str) -> None:
-    """Note that the views have all of the campaign; ``store`` is the address of MLflow's.
-
-    Raises:
-        OSError: there is no room.
-    """
-    (folder.services / _NAME).write_text(without_credentials(store))
+    """Note that the views have all of the campaign; ``store`` is the address of MLflow's."""
+    with suppress(OSError):  # the next resume looks again
+        (folder.services / _NAME).write_text(without_credentials(store))
 
 
 def is_up_to_date(folder: CampaignFolder, store: str) -> bool:

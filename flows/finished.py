@@ -1,0 +1,58 @@
+"""What Prefect, MLflow and the object store lack of a campaign that is finished or at rest."""
+
+from collections.abc import Sequence
+
+from prefect import get_run_logger
+
+from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+from chess_snn.campaign.viewing.events import Listener
+from chess_snn.errors import CorruptDataError
+from chess_snn.wording import counted
+from flows.context import close_stale_flow_runs, open_backup
+from flows.links import link_report
+from flows.listeners import log_lines
+from tasks import record
+from tasks.progress import ProgressBoard
+from tasks.record import report
+from tasks.tracking import TrackingError
+
+
+def record_at_rest(folder: CampaignFolder) -> int:
+    """Record what MLflow lacks of a campaign that no process runs; how many iterations it lacked.
+
+    Raises:
+        CampaignError: another process runs it, and records it; or its lock cannot be written.
+        TrackingError: the store is away.
+    """
+    with campaign_lock(folder):
+        return record.record_at_rest(folder)
+
+
+def record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> bool:
+    """Record in Prefect, MLflow and the object store what they lack of a finished campaign.
+
+    Returns whether the report and MLflow have all of it.
+    """
+    board = ProgressBoard([*listeners, log_lines(get_run_logger())])
+    board.message(f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} finished")
+    close_stale_flow_runs(folder.campaign_id)
+    if (failure := report(folder)) is not None:  # anew: much may have happened since the last one
+        board.message(f"the report is not written: {failure}")
+    else:
+        link_report(folder)
+    is_shown = failure is None
+    try:
+        if missing := record.record_at_rest(folder):
+            board.message(f"recorded {missing} of them in MLflow, which lacked them")
+    except (TrackingError, CorruptDataError) as error:
+        is_shown = False
+        board.message(f"not recorded in MLflow yet: {error}")
+    backup = open_backup(folder, board.message)
+    if backup is not None:
+        sent = backup.send_missing()
+        if sent.num_folders or sent.num_records:
+            board.message(
+                f"sent {counted(sent.num_folders, 'folder')} and "
+                f"{counted(sent.num_records, 'record')} to {folder.config.storage.object_store}"
+            )
+    return is_shown
