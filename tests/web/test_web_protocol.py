@@ -182,6 +182,18 @@ def test_2048_hints_rank_the_legal_moves(browser):
     )
 
 
+def test_2048_hints_have_the_simulations_and_the_points_that_they_are_asked_for(browser):
+    visits = []
+    for simulations in (16, 48):
+        answer = browser.ask(
+            "search", game=tiles_game(), model=SHIPPED["2048"], simulations=simulations
+        )
+        visits.append(sum(move["visits"] for move in answer["candidates"]))
+        best = answer["candidates"][0]
+        assert best["points"] == pytest.approx(answer["score_to_go"], rel=0.5)
+    assert visits[1] > 2 * visits[0]
+
+
 def test_pgn_comes_back_as_it_was_written(browser):
     pgn = browser.ask(
         "export", game=chess_game(*MATE), white="me", black='a "quoted" name', result="0-1"
