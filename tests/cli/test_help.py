@@ -80,7 +80,7 @@ def test_the_check_would_notice():
 def test_a_command_loads_the_module_of_no_other():
     _, modules = run_and_list_modules("perft", "--help")
     loaded = {name for name in modules if name.startswith("chess_snn.cli.")}
-    assert loaded == {"chess_snn.cli.main", "chess_snn.cli.perft"}
+    assert loaded == {"chess_snn.cli.main", "chess_snn.cli.console", "chess_snn.cli.perft"}
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=attrgetter("name"))
