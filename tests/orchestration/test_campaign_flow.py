@@ -497,7 +497,10 @@ def test_a_finished_campaign_is_not_written_over(finished):
     assert modified(directory) == before
 
 
-def test_a_finished_campaign_that_lacks_nothing_is_looked_at_and_no_server_started(finished):
+def test_a_finished_campaign_that_lacks_nothing_is_looked_at_and_no_server_started(
+    finished, monkeypatch
+):
+    monkeypatch.setenv("CHESS_SNN_HOME", str(finished.home))  # which has the store of MLflow
     directory = finished.folder.path
     database = finished.folder.services / PREFECT_DATABASE
     before, served_ns = modified(directory), database.stat().st_mtime_ns
