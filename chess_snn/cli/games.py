@@ -40,6 +40,7 @@ from chess_snn.cli.train import learn_command
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text
+from chess_snn.data.files import remove
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
 from chess_snn.games import get_game
@@ -95,6 +96,7 @@ def import_command(
             "games_per_s": round(imported.games_per_s, 1),
         })
     if not report.games:
+        remove(out)  # so that another selection, or the file once it is whole, may have the name
         raise UsageError(
             f"none of the {report.games_read:,} games of {file} could be imported"
             + (f" with {selection}" if report.left_out else "")

@@ -190,7 +190,7 @@ def test_an_import_of_bad_games_alone_is_an_error_that_shows_them(chess_snn, tmp
     assert done.returncode == 2
     assert "none of the 2 games of bad.pgn could be imported" in done.stderr
     assert "2 games refused" in done.stdout
-    assert "x holds no games yet" in chess_snn("games", "stats", "x").stderr
+    assert not (tmp_path / "x").exists(), "another import may have the name"
 
 
 def test_a_damaged_shard_is_named(chess_snn, campaign):

@@ -57,7 +57,8 @@ def test_another_error_keeps_its_traceback(lines):
 def test_a_flow_that_python_code_calls_prints_warnings_alone(monkeypatch):
     handler = PrefectConsoleHandler()
     monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
-    monkeypatch.delenv("PREFECT_LOGGING_LEVEL", raising=False)
+    for name in ("PREFECT_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"):
+        monkeypatch.delenv(name, raising=False)  # commands that ran in this process set them
     with quiet_terminal():
         assert handler.level == logging.WARNING
     assert handler.level == logging.NOTSET
