@@ -90,4 +90,5 @@ def test_a_campaign_that_python_code_calls_ends_with_its_folder_and_few_lines_bu
     assert path == tmp_path / "home" / "campaigns" / "called"
     assert len(read_receipts(CampaignFolder.open(path))) == 1
     lines = [line for line in done.stderr.splitlines() if " INFO " in line or "distributed" in line]
-    assert len(lines) < 10, done.stderr
+    assert not [line for line in lines if "/s" in line], "progress"
+    assert len(lines) < 16, done.stderr  # Prefect's own, and three of each Dask worker that starts

@@ -67,8 +67,9 @@ def test_mlflow_has_points_and_a_model_of_its_own(finished):
     assert "self_play/draw_rate" not in metrics
 
 
-def test_the_served_model_answers_boards(finished):
+def test_the_served_model_answers_boards(finished, monkeypatch):
     _, _, uri = finished
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     champion = MlflowClient(uri).get_model_version_by_alias(model_name("2048"), "champion")
     game = get_game("2048")
     board = game.format_state(game.initial_states(np.zeros(1, np.uint64))[0])
