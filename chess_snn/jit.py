@@ -37,7 +37,7 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 
 def kernel_folder() -> Path:
-    """Where compiled kernels of these sources are kept."""
+    """The folder that keeps the compiled kernels of these sources."""
     return Path(numba.config.CACHE_DIR)
 
 

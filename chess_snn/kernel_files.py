@@ -54,9 +54,9 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
             yield body
             file.write(body.getvalue() + _digest(body.getvalue()))
 
-    @classmethod
-    def _remove_if_damaged(cls, path: str) -> None:
-        if not Path(path).exists() or _is_whole(Path(path)):
+    @staticmethod
+    def _remove_if_damaged(path: str) -> None:
+        if _is_whole(Path(path)):
             return
         Path(path).unlink(missing_ok=True)
         if not _CheckedFiles.has_warned:
@@ -65,7 +65,7 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file ends with its digest; also if it has just been removed."""
+    """Whether a file ends with its digest; also if there is none."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

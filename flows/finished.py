@@ -1,4 +1,4 @@
-"""What Prefect, MLflow and the object store lack of a campaign that is finished or at rest."""
+"""Record what Prefect, MLflow and the object store lack of a campaign that does not run."""
 
 from collections.abc import Sequence
 

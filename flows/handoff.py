@@ -1,4 +1,4 @@
-"""What passes between two iterations of a campaign that run at the same time."""
+"""Futures that pass between two iterations of a campaign that run at the same time."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -13,22 +13,22 @@ from tasks.progress import Stage
 
 @dataclass(slots=True, eq=False)
 class Handoff:
-    """What one iteration waits for and lets begin; the futures belong to different threads."""
+    """Futures that one iteration waits for, and those that it sets, in different threads."""
 
     plan: ProgressPlan
-    """Of the iteration."""
+    """Plan of the iteration."""
     network: "Future[None] | None"
     """Done when the iteration before has trained the network, if that one runs in this process."""
     predecessor: "Future[Receipt] | None"
     """The receipt of the iteration before, if that one runs in this process."""
     shown_after: Sequence[Any] = ()
-    """Of the campaign's flow run: what leads to the iteration in Prefect's graph."""
+    """Results in the campaign's flow run that lead to the iteration in Prefect's graph."""
     played: "Future[None]" = field(default_factory=Future)
     """Done when the next iteration may begin, and wait for its network."""
     trained: "Future[None]" = field(default_factory=Future)
     """Done when the network of the next iteration is there."""
     successor_began: float | None = None
-    """When it did, by the monotonic clock."""
+    """Time at which it did, by the monotonic clock."""
 
     def wait_for_network(self) -> None:
         """Return once the iteration's network is there.

@@ -163,8 +163,8 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
             return _stages(run, handoff, iteration)
 
     number = handoff.plan.iteration
-    # In a flow run that is retried, Prefect takes calls of the same function, counted, for the same
-    # call, whose place in the graph the new one would get.
+    # Prefect recognises a call in a retried flow run by the function's name and a count. A name for
+    # each iteration keeps a call from the place of another one in the graph.
     run_iteration.__qualname__ = f"iteration_{number}"
     call = flow(
         run_iteration, name="iteration", flow_run_name="iteration-{iteration}",

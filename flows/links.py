@@ -1,4 +1,4 @@
-"""From Prefect's pages to the campaign's curves and report in MLflow, and back.
+"""Links from Prefect's pages to the campaign's curves and report in MLflow, and back.
 
 Without an MLflow server there is nothing that a browser may open from a page: it refuses the
 addresses of files. The page then has the command that opens what it would link to.

@@ -32,7 +32,7 @@ MOST_KEPT: Final = 3
 
 _SQLITE: Final = "sqlite+aiosqlite:///"
 _ENDS: Final = ("-wal", "-shm", "-journal")
-"""Of the names of files that belong to a database."""
+"""Ends of the names of files that belong to a database."""
 _DAMAGE: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ")
 """Names of SQLite's errors, of which the third says that there is no such table."""
 
@@ -66,7 +66,8 @@ def prepare_database(database: Path, tell: LogFn) -> None:
         return
     with writing(database):
         if database.exists():
-            tell(f"{database} is damaged: it is now {_set_aside(database)}, and a new one begins")
+            new_name = _rename_damaged(database)
+            tell(f"{database} is damaged: it is now {new_name}, and a new one begins")
         for end in _ENDS:  # of one that was deleted; SQLite would write them into the new one
             _beside(database, end).unlink(missing_ok=True)
         make_folder(database.parent)
@@ -147,7 +148,7 @@ def _into_one_file(database: Path) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
 
 
-def _set_aside(database: Path) -> str:
+def _rename_damaged(database: Path) -> str:
     """Rename a database; return its new name, which says when that was."""
     def name_of(time: str) -> str:
         return f"{database.stem}-damaged-{time}{database.suffix}"

@@ -1,4 +1,4 @@
-"""What the log of a flow run shows: sentences of our own errors, and progress where it is wanted.
+"""The log of a flow run: sentences of our own errors, and progress where it is wanted.
 
 Prefect logs an exception with its traceback where a flow or task raised it, and once more on the
 way out of the process. Our errors name the value, the place and the fix in one line; the traceback

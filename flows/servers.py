@@ -66,7 +66,7 @@ PREFECT_START_TIMEOUT_S: Final = 600.0
 died is noticed at once."""
 
 MOST_SERVERS: Final = 5
-"""For one call, if each is lost."""
+"""Limit for one call, if each server is lost."""
 
 MLFLOW_START_TIMEOUT_S: Final = 90.0
 
@@ -117,7 +117,7 @@ def mlflow_spec(
         command=[
             sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port),
             "--workers", "1", "--artifacts-destination", artifact_directory(store).as_uri(),
-            # By default also names that begin as a private address does, such as 10.evil.example.
+            # MLflow's default admits names that begin as private addresses do: 10.evil.example.
             "--allowed-hosts", ",".join([*names, *(f"{name}:*" for name in names)]),
             "--cors-allowed-origins", ",".join(f"http://{name}:{port}" for name in names),
             *options,

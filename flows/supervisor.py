@@ -101,7 +101,7 @@ def _stop_all(running: list[Server]) -> None:
 
 
 def _summary(directory: Path, settings: ServiceSettings, pages: Mapping[str, str]) -> str:
-    """Where everything is, and what to do next; holds no password."""
+    """The addresses of everything, and what to do next; holds no password."""
     exports = f"export PREFECT_API_URL={settings.prefect_url}"
     if settings.credentials is None:
         # MLflow's is not needed: commands use the files of its store, which are there after `down`.

@@ -1,4 +1,4 @@
-"""Where the artifacts of an MLflow store without a server are, for every client of MLflow.
+"""Places of the artifacts of an MLflow store without a server, for every client of MLflow.
 
 A store of ours is a SQLite database and beside it the folder of artifacts, which the database names
 relative to that folder: ``mlflow-artifacts:/…``. MLflow itself resolves such an address through a

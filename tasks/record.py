@@ -44,14 +44,14 @@ _LOSSES: Final = ("total", "policy", "value", "plies_left")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What MLflow lacked of a campaign and has now."""
+    """Outcome of recording what MLflow lacked of a campaign."""
 
     num_missing: int = 0
-    """Finished iterations."""
+    """Finished iterations that MLflow lacked."""
     alias_line: str | None = None
-    """What became of the alias that campaigns share: see :func:`.move_champion`."""
+    """Line on the alias that campaigns share: see :func:`.move_champion`."""
     failure: str | None = None
-    """Why something is not recorded yet."""
+    """Reason why something is not recorded yet."""
 
 
 @task(name="report", task_run_name="report")

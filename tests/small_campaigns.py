@@ -236,7 +236,7 @@ def finish_without_games(
 
 
 def weights_digest(folder: CampaignFolder, generation: int) -> str:
-    """Of its network, if there is one."""
+    """Digest of its network, if there is one."""
     path = folder.checkpoint(generation)
     meta = read_manifest(path).meta if is_committed(path) else {}
     return str(meta.get("weights_digest", "digest"))

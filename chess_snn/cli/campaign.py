@@ -239,11 +239,10 @@ def status(
     as_json: AsJsonOption = False,
 ) -> None:
     """Show what a campaign has done, from its folder alone."""
-    folder = CampaignFolder.open(directory)
     view = CampaignWatch(directory).look()
-    receipts = view.receipts
+    folder, receipts = view.folder, view.receipts
+    length = campaign_length(folder)
     if as_json:
-        length = campaign_length(folder)
         rows = [
             {"iteration": r.iteration, "campaign/progress": r.share_of(length)} | r.metrics()
             for r in receipts

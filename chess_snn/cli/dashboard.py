@@ -129,7 +129,7 @@ def describe_writer(view: CampaignView) -> str:
 
 
 def state_lines(view: CampaignView) -> list[str]:
-    """What runs now, in plain lines: progress, process, stages, and all workers together."""
+    """Describe in lines what runs now: progress, process, stages, and all workers together."""
     lines = [_progress_text(view), describe_writer(view)]
     if view.may_run and not view.is_finished:
         lines += map(str, view.stages)

@@ -19,8 +19,8 @@ MOST_COMMENT_BYTES: Final = (1 << 16) - 1
 """The Zip format has two bytes for the length of the comment."""
 
 MOST_BYTES: Final = 1 << 29
-"""Of a Zip file, and of the arrays in it, unpacked: some 2 million positions. More than a machine
-has memory for could be in a small file."""
+"""Limit of a Zip file, and of the arrays in it, unpacked: some 2 million positions. A small file
+could hold more than a machine has memory for."""
 
 _END_MARK: Final = b"PK\x05\x06"
 """Begins the last record of a Zip file. It cannot occur in JSON, which escapes control codes."""

@@ -39,13 +39,13 @@ _AS_WRITTEN: Final[Json] = {
     "zarr_format": 3, "node_type": "array", "fill_value": 0,
     "chunk_key_encoding": {"name": "default", "configuration": {"separator": _SEPARATOR}},
 }
-"""What is the same in the metadata of every array."""
+"""Metadata that every array has."""
 _TRANSPOSED: Final[Json] = {"name": "transpose", "configuration": {"order": [1, 0]}}
 _KINDS: Final = "iuf"
 """Integers with and without sign, and floats."""
 
 Shape = tuple[int | None, ...]
-"""Of an array; None is any size."""
+"""Shape of an array; None is any size."""
 
 
 def encode_arrays(

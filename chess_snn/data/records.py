@@ -102,7 +102,7 @@ class StoredColumn:
     dimensions: tuple[str, ...]
     """n is ``game``, N ``position``, R ``word`` and E ``target``."""
     description: str
-    """For readers that have Zarr alone."""
+    """Text for readers that have Zarr alone."""
 
 
 def _column(dtype: type[np.generic], dimensions: str, description: str) -> StoredColumn:

@@ -37,7 +37,7 @@ _REPORT: Final = StoredFormat("report of an import", version=1)
 ID_LENGTH: Final = 12
 """Hexadecimal digits of ``ImportSource.content``."""
 _LEVELS: Final = 2
-"""Of plain files and folders: the folder's own names, and those in ``games``."""
+"""Levels that must be plain: the folder's own names, and those in ``games``."""
 _SHARD: Final = re.compile(r"shard-([0-9]{6,12})")
 _MISFITS: Final = (ConfigError, KeyError, TypeError, ValueError)
 

@@ -152,7 +152,7 @@ def read_games(
 
 @dataclass(frozen=True, slots=True)
 class FoundGame:
-    """Where a game of a text begins, its tag pairs, and its result."""
+    """A game of a text: where it begins, its tag pairs, and its result."""
 
     start: int
     tags: bytes

@@ -27,7 +27,7 @@ RESULTS: Final = tuple(
 
 _USUAL_MOVES: Final = 40
 _PERIOD: Final = re.compile(r"(?:\d{1,3}/)?(\d{1,7})(?:\+(\d{1,5}))?")
-"""Of a time control: moves, seconds, increment; periods stand between colons."""
+"""Parts of a time control: moves, seconds, increment; colons divide periods."""
 _ELO: Final = re.compile(r"\d{1,4}")
 _TAG: Final = re.compile(
     rb'\[[ \t]*(WhiteElo|BlackElo|TimeControl)[ \t]*"([^"\r\n]*)"[ \t]*\]', re.IGNORECASE
@@ -52,11 +52,11 @@ class Selection:
     """The wanted games; without arguments all of them. A game that does not say is not wanted."""
 
     min_elo: int | None = None
-    """Of both players."""
+    """Least rating of both players."""
     time_controls: tuple[str, ...] = ()
     """Speeds, or values of ``TimeControl`` such as ``300+3``."""
     results: tuple[str, ...] = ()
-    """Of ``RESULTS``."""
+    """Results among ``RESULTS``."""
     limit: int | None = None
     """Games to import at most: the first good ones."""
 
@@ -76,7 +76,7 @@ class Selection:
                 raise UsageError(f"--result must be among {', '.join(RESULTS)}, got {value!r}")
 
     def __str__(self) -> str:
-        """As options of ``games import``; empty where all games are wanted."""
+        """Options of ``games import``; empty where all games are wanted."""
         return " ".join(
             f"--{name} {value}" for name, value in self._options().items()
         )

@@ -44,7 +44,7 @@ class Chunk:
 
     index: int
     numbers: tuple[int, ...]
-    """Of its games in the file, from 1."""
+    """Numbers of its games in the file, from 1."""
     text: bytes
     """Empty behind the last wanted game."""
     left_out: Mapping[str, int]
@@ -121,7 +121,7 @@ def _games(path: Path, blocks: Iterator[bytes]) -> Iterator[tuple[FoundGame, byt
             )
     found = find_games(rest)
     if last is not None:
-        # What is left may be the end of a second result, whose beginning looked like a game.
+        # The rest may be the end of a second result, whose beginning looked like a game.
         yield last if found else (last[0], last[1] + rest)
     if found:
         yield found[0], rest

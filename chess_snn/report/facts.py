@@ -70,7 +70,7 @@ class CampaignFacts:
     provenance: Json
     """Program and machine that trained the newest generation; empty where that was not kept."""
     faults: Sequence[str]
-    """What cannot be shown because it is damaged, a sentence each."""
+    """Sentences that name what cannot be shown because it is damaged."""
 
     @property
     def is_solo(self) -> bool:

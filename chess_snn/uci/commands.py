@@ -22,7 +22,7 @@ _GO_NUMBERS: Final = {
 }
 """Field of :class:`Limits` for each word of ``go`` that a number follows."""
 _MOST_FAULTS: Final = 3
-"""Of one ``go`` that are reported."""
+"""Limit of what is reported of one ``go``."""
 _GO_FLAGS: Final = ("infinite", "ponder")
 _GO_WORDS: Final = (*_GO_NUMBERS, *_GO_FLAGS, "searchmoves")
 

@@ -19,7 +19,7 @@ from chess_snn.uci.running import Orders
 from chess_snn.uci.searching import Search
 
 _PLIES_AT_ONCE: Final = 4
-"""Of a count, which takes a second or so: orders are looked at between them."""
+"""Depth of one count, which takes a second or so: orders are looked at between counts."""
 _BENCH_NODES: Final = 200
 _BENCH_FENS: Final = (
     chess.STARTING_FEN,

@@ -9,7 +9,7 @@ from chess_snn.types import LogFn
 
 
 class Orders:
-    """What the GUI allows the work: whether it may answer yet, and whether it must now."""
+    """Orders of the GUI to the work: whether it may answer yet, and whether it must now."""
 
     def __init__(self, *, is_held: bool = False, can_be_hit: bool = False) -> None:
         self.is_held = is_held

@@ -31,7 +31,7 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-"""Of every answer of the page; no inline script or style runs."""
+"""Headers of every answer of the page; no inline script or style runs."""
 _LOOPBACK_NAMES: Final = frozenset(("127.0.0.1", "localhost", "::1"))
 
 

@@ -61,7 +61,7 @@ def open_store(uri: str) -> MlflowClient:
 
 
 def _artifact_location(uri: str) -> str | None:
-    """Where a new experiment keeps artifacts; None leaves it to the server."""
+    """The place of a new experiment's artifacts; None leaves it to the server."""
     if is_server(uri):
         return None
     if database_file(uri) is None:
@@ -109,7 +109,7 @@ def tracking_errors(uri: str) -> Iterator[None]:
 
 
 def _fault(uri: str, error: Exception) -> str:
-    """What is wrong with the store at ``uri``, and how to go on."""
+    """Say what is wrong with the store at ``uri``, and how to go on."""
     if is_server(uri) and isinstance(error.__context__, OSError):
         return (
             f"does not answer; see that its server runs (chess-snn up), or unset {URI_VARIABLE} to "

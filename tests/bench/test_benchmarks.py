@@ -40,7 +40,7 @@ RATIOS = {
         for name in ("tiny, lif", "small, lif", "tiny, ilif", "small, ilif")
     },
 }
-"""What each ratio of a report divides, and by what."""
+"""Dividend and divisor of each ratio of a report."""
 
 
 @pytest.mark.parametrize(

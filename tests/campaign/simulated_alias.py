@@ -13,7 +13,7 @@ import numpy as np
 from chess_snn.campaign.strength.common_scale import Strength
 
 HALF_WIDTHS = {"short": 200.0, "long": 90.0}
-"""Of the 95 % intervals: of tests of 36 games, and of 120."""
+"""Half widths of the 95 % intervals of tests of 36 games, and of 120."""
 _PER_DEVIATION = 1.96
 
 

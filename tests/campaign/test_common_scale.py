@@ -1,4 +1,4 @@
-"""By what networks of different campaigns are compared."""
+"""The scale on which networks of different campaigns are compared."""
 
 from dataclasses import replace
 

@@ -32,7 +32,7 @@ def test_all_gpus_share_the_work_of_the_gpu_preset(gpu_preset, num_gpus, games):
     assert config.self_play.games_per_iteration == games
     assert choose_ranks(config, num_gpus).number == config.training.num_micro_batches == num_gpus
     assert config.self_play.num_shards(2 * num_gpus) == 2 * num_gpus, "two workers each"
-    # What is learnt from a game is the same: only these two settings differ.
+    # A game teaches the same: only these two settings differ.
     assert one == replace(
         config,
         self_play=replace(config.self_play, games_per_iteration=1024),

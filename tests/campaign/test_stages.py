@@ -192,7 +192,7 @@ def test_shards_that_an_earlier_process_played_made_rates_absurd_bug(
     })
 
 
-def test_a_shard_knows_when_it_was_played_whoever_finds_it(played):
+def test_a_shard_knows_when_it_was_played_by_any_process(played):
     facts = played.receipts[0].shards[0]
     assert 0 < time.time() - facts.began_s < 3600
     assert play_shard(played.folder.path, 0, 0) == facts

@@ -35,7 +35,7 @@ Value = bytes | int | None
 
 @dataclass
 class RecordedDisk:
-    """What is below ``root``, and what of it a power cut would leave."""
+    """The files below ``root``, and what a power cut would leave of them."""
 
     root: Path
     skipped: int | None = None
@@ -45,7 +45,7 @@ class RecordedDisk:
     cuts: list[tuple[int, list[Tree]]] = field(default_factory=list)
     """The step that was cut, and all that it could leave."""
     _known: dict[Key, list[Value]] = field(default_factory=dict)
-    """What is on the disk for certain, and everything that was there since."""
+    """Values that are on the disk for certain, and all that were there since."""
     _folders: set[int] = field(default_factory=set)
     _open: ExitStack = field(default_factory=ExitStack)
 
@@ -137,7 +137,7 @@ class RecordedDisk:
 
 
 def _torn(values: Sequence[Value]) -> list[Value]:
-    """What a file holds if only a part of its last write is on the disk."""
+    """Contents of a file of whose last write only a part is on the disk."""
     old, new = values[0], values[-1]
     if not isinstance(old, bytes) or not isinstance(new, bytes):
         return []
@@ -161,7 +161,7 @@ def faults(
     base: Path, steps: Sequence[Callable[[Path], object]], read: Callable[[Path], Hashable],
     skipped: int | None = None, *, is_sealed_last: bool = False,
 ) -> list[str]:
-    """What is wrong after some cut of ``steps``.
+    """Describe what is wrong after some cut of ``steps``.
 
     A cut during a step may leave what ``read`` finds before or after it. What it finds after a step
     that returned stays; a step that raises a FailpointError promises nothing.

@@ -26,7 +26,7 @@ CONFIG = CampaignConfig()
 FORMER = SprtSettings(0.0, 75.0)
 """The hypotheses of the rule of record 19, by which only an accepted candidate was promoted."""
 RULES = ("test", "ratings", "now")
-"""Of record 19; of record 26; and the present one."""
+"""Rules of records 19 and 26, and the present one."""
 NEAR = 25.0
 """Elo points; a decision between networks that are nearer than this counts as right."""
 LEARNING = {

@@ -33,7 +33,7 @@ AWAY_S = 15.0
 SOON_S = 2.0
 """After which the server has just been started again."""
 MOST_CHARACTERS = 20_000
-"""Of the terminal's; Prefect's events that cannot be sent would fill far more."""
+"""Limit of the terminal's text; Prefect's unsent events would fill far more."""
 
 
 @pytest.mark.fault(4)
@@ -80,7 +80,7 @@ def kill_server(path: Path) -> None:
 def test_a_campaign_whose_own_prefect_server_is_killed_goes_on(
     tmp_path: Path, undisturbed_small: Path
 ) -> None:
-    """In self-play, training and evaluation, and in a start after a kill."""
+    """Kills come in self-play, training and evaluation, and in a start after a kill."""
     path, log = tmp_path / "c", tmp_path / "log"
     process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log)
     for moment in (

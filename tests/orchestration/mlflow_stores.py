@@ -22,7 +22,7 @@ def prepare_store(uri: str = "") -> str:
 def made_version(
     generation: int, weights: Path | None = None, **changes: object
 ) -> NetworkVersion:
-    """What is known of a network that no campaign has trained, and which ``weights`` has."""
+    """The version of a network that no campaign has trained, and which ``weights`` has."""
     facts = {
         "campaign": "first light", "campaign_id": "4f0c", "game": "chess", "generation": generation,
         "digest": "" if weights is None else network_digest(load_network(weights)),

@@ -157,7 +157,7 @@ class Recorded:
     states: dict[str, list[State]]
     """Of each self-play task run, by its name, in order."""
     graphs: dict[str, dict[str, set[str]]]
-    """As the page of each flow run draws it, by the run's name: the runs that lead to each run."""
+    """The runs that lead to each run, by its name, as the page of each flow run draws them."""
 
 
 @pytest.fixture(scope="module")

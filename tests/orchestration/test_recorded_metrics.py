@@ -1,4 +1,4 @@
-"""What MLflow is told of alarms, and of what a campaign has cost so far."""
+"""Metrics in MLflow of alarms, and of what a campaign has cost so far."""
 
 import pytest
 

@@ -104,7 +104,7 @@ def digest_of(model: Model) -> str:
 
 
 def best_move(uri: str, address: str) -> str:
-    """As MLflow's own client loads the model, with no more than the store's address."""
+    """The move of the model as MLflow's own client loads it, by the store's address alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", uri)
         answer, = pyfunc.load_model(address).predict(pd.DataFrame({"fen": [START_FEN]}))

@@ -1,4 +1,4 @@
-"""What a flow run logs of an error, and what a campaign prints that Python code calls."""
+"""The log of a flow run that fails, and the terminal of a campaign that Python code calls."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ SENTENCE = "name = 'a' and directory = \"/b\" are both set; leave one of them ou
 
 
 def log_as_prefect_does(error: Exception) -> None:
-    """As its engine, where a flow or a task raises, and its process, which ends with the error."""
+    """Log as its engine does where a flow or a task raises, and its process at the end."""
     for name, text in {
         "prefect.flow_runs": f"Encountered exception: {error!r}",
         "prefect.task_runs": f"Task run failed with exception: {error!r} - Retries are exhausted",
@@ -33,7 +33,7 @@ def log_as_prefect_does(error: Exception) -> None:
 
 @pytest.fixture
 def lines(caplog, monkeypatch):
-    """Of the log, tracebacks too; Prefect does not pass its records on."""
+    """Lines of the log, tracebacks too; Prefect does not pass its records on."""
     log_sentences()
     for name in ("prefect", "prefect.flow_runs", "prefect.task_runs", "prefect.engine"):
         monkeypatch.setattr(logging.getLogger(name), "propagate", True)

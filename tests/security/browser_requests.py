@@ -16,7 +16,7 @@ FROM_ELSEWHERE = {
     "DNS rebinding without an Origin": JSON | {"Host": "127.0.0.1.evil.example"},
     "DNS rebinding of a private address": JSON | {"Host": "10.evil.example"},
 }
-"""What a browser sends for pages of other sites."""
+"""Requests that a browser sends for pages of other sites."""
 
 
 def basic(credentials: str) -> dict[str, str]:

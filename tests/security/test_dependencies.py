@@ -19,7 +19,7 @@ CVE-2026-7723, PYSEC-2026-249, CVE-2026-69247, CVE-2026-44432, CVE-2026-49855, C
 
 
 def bounds() -> Iterator[Requirement]:
-    """Of pyproject.toml, all extras, and of constraints.txt."""
+    """Requirements of pyproject.toml, all extras, and of constraints.txt."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for texts in (project["dependencies"], *project["optional-dependencies"].values()):
         yield from map(Requirement, texts)

@@ -76,13 +76,13 @@ def home(tmp_path_factory) -> Iterator[Home]:
 
 @pytest.fixture(scope="module")
 def link(home) -> str:
-    """What `up` prints for the browser."""
+    """The link that `up` prints for the browser."""
     return next(word for word in home.said.split() if SIGN_IN in word)
 
 
 @pytest.fixture
 def context() -> Iterator["playwright.BrowserContext"]:
-    """Of a Chromium for which the name of the other site has come to mean this machine."""
+    """Pages of a Chromium for which the name of the other site leads to this machine."""
     with playwright.sync_playwright() as running, contextlib.ExitStack() as stack:
         try:
             browser = running.chromium.launch(

@@ -37,7 +37,7 @@ from flows.servers import prefect_server  # noqa: E402
 
 NOT_OWN = FROM_ELSEWHERE | {"a page of another port": JSON | {"Origin": "http://127.0.0.1:1"}}
 PLANTED = f"chess-snn:{43 * 'a'}"
-"""In a campaign's folder that comes from somebody else."""
+"""Credentials in a campaign's folder that was copied from elsewhere."""
 UNKNOWN = {
     "nothing": "", "what was planted": PLANTED, "a wrong password": "chess-snn:wrong",
     "a wrong user": "me:{password}",

@@ -27,7 +27,7 @@ from chess_snn.wording import names_hint
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
 _MOST_BYTES = 1 << 20
-"""Of a file of settings; a sparse one could be larger than the memory."""
+"""Limit of a file of settings; a sparse one could be larger than the memory."""
 _RENAMED: Final = {
     "evaluation.climb": "evaluation.ladder_test",
     "evaluation.climb_games": "evaluation.ladder_test_games",

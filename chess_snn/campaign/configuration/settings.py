@@ -248,7 +248,7 @@ class CampaignConfig:
 
     @property
     def ladder_test_simulations(self) -> int:
-        """Of the network at each of its moves in a ladder test."""
+        """Search budget of the network at each of its moves in a ladder test."""
         return self.evaluation.ladder_test_simulations or self.evaluation.simulations
 
     def find_engines(self) -> None:

@@ -60,7 +60,7 @@ class NetworkVersion:
     """Share of neurons and ticks that spike, in [0, 1]; None where it was not measured, or nothing
     spikes."""
     simulations: int
-    """Of its matches, at each move; the score is for this budget."""
+    """Search budget of its matches, at each move; the score is for this budget."""
     score: float | None = None
     """Mean over the fixed opponents, in [0, 1]; None where it was not evaluated."""
     score_low: float | None = None
@@ -71,7 +71,7 @@ class NetworkVersion:
     ladder_test: Json | None = None
     """On the ladder's scale; None without a ladder test."""
     strength: Strength | None = None
-    """On the scale that campaigns share; None where it was not measured."""
+    """Strength on the scale that campaigns share; None where it was not measured."""
     promotion: PromotionFacts | None = None
     """Its games against the champion then."""
     is_champion: bool

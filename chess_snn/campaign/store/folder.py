@@ -84,9 +84,9 @@ REMOVAL = "removals/removal-{number:04d}.json"
 
 _SERVICES = "services"
 _LEVELS = 2
-"""Of plain files and folders. Deeper ones belong to committed folders, which are only read."""
+"""Levels that must be plain. Deeper ones belong to committed folders, which are only read."""
 _LEVELS_OF_SERVICES = 16
-"""All: other programs write there, in place."""
+"""Practically all levels: other programs write there, in place."""
 _IDENTITY = "identity"
 _FIRST_WITH_DIGEST = 3
 _ORIGIN = "origin"

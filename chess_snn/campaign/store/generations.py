@@ -7,7 +7,7 @@ from chess_snn.data import Manifest, read_manifest
 from chess_snn.errors import CorruptDataError, DamagedFolderError
 
 _DIGITS = 12
-"""Of a digest, for people."""
+"""Length of a digest in messages."""
 
 
 def read_generation(folder: CampaignFolder, generation: int) -> Manifest:

@@ -12,6 +12,7 @@ from typing import Final, Literal, Self
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.evaluation.ratings.result import interval_text
+from chess_snn.wording import counted
 
 Measure = Literal["elo", "points"]
 _WORDS: Final[dict[Measure, str]] = {"elo": "Elo", "points": "points:"}
@@ -25,7 +26,7 @@ class Strength:
     scale: str
     """Names the scale: ratings on another ladder have another one. Empty if it is not known."""
     simulations: int
-    """Of the network at each move; 0 is without search."""
+    """Search budget of the network at each move; 0 is without search."""
     value: float
     low: float | None
     high: float | None
@@ -72,7 +73,7 @@ class Strength:
         high = inf if self.high is None else self.high
         return (
             f"{_WORDS[self.measure]} {self.value:,.0f} ({interval_text(_end(self.low), high)}) "
-            f"with {self.simulations} simulations, {self.num_games} games"
+            f"with {counted(self.simulations, 'simulation')}, {counted(self.num_games, 'game')}"
         )
 
 

@@ -6,7 +6,7 @@ test is over ends it. Workers may be ahead: what they have played beyond that pa
 and is not kept, so the verdict depends neither on their number nor on who was killed when. The
 candidate becomes champion unless the ratings by all games of the campaign put it below the
 champion. One that probably lost the match by more than chance must be ahead clearly: see
-docs/decisions/0026-promotion.md.
+docs/decisions/0044-lost-match.md.
 """
 
 import math

@@ -166,7 +166,7 @@ def read_final_matches(folder: CampaignFolder) -> list[Json]:
 
 
 def readable_final_matches(folder: CampaignFolder) -> tuple[list[Json], list[str]]:
-    """As :func:`read_final_matches`, of those that can be read, and a line for each other."""
+    """Summaries as :func:`read_final_matches`, if they can be read, and a line for each other."""
     paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
     summaries, faults = list[Json](), list[str]()
     for path in paths if all(path.exists() for path in paths) else []:

@@ -64,7 +64,7 @@ class LadderTestReport:
 
     player: str
     simulations: int
-    """Of the network at each move; 0 is without search."""
+    """Search budget of the network at each move; 0 is without search."""
     scale: str | None
     """The ladder that the rating belongs to, as :attr:`.Ladder.scale`; None in reports of earlier
     versions."""

@@ -180,7 +180,7 @@ class IterationFinished:
 
     receipt: Receipt
     length: Length
-    """Of the campaign."""
+    """Length of the campaign."""
     shares: Sequence[WorkerShare] = ()
     """Of its self-play; empty for a listener of a folder, which does not name the workers."""
 

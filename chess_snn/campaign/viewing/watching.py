@@ -62,7 +62,7 @@ class CampaignView:
     final_matches: Sequence[Json]
     """Summaries; none until all are played."""
     faults: Sequence[str]
-    """What cannot be shown because it is damaged, a line each."""
+    """Lines that name what cannot be shown because it is damaged."""
     writer: Writer | None
     """None if no process has run it in this folder."""
     is_finished: bool

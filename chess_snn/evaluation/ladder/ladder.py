@@ -25,7 +25,7 @@ _OUTCOMES: Final = (1, 0, -1)
 """As numbers, of (win, draw, loss)."""
 SCHEMA: Final = 2
 _TRUNCATED: Final = {1: "capped", SCHEMA: "truncated"}
-"""By schema that is read: the name of the number of truncated games."""
+"""Name of the number of truncated games, by schema that is read."""
 LADDER_FILE: Final = "ladder.json"
 GAMES_FILE: Final = "ladder.games.zst"
 """Beside it: every game, see :func:`chess_snn.evaluation.ladder.games_file.unpack_games`."""
