@@ -14,7 +14,7 @@ from typing import Final
 from benchmarks.random_data import play_random_games
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import ShardFacts, StageSeconds, TrainingFacts
+from chess_snn.campaign.store.receipt_parts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.data import MANIFEST_NAME, Manifest, archive, write_shard
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, net_config

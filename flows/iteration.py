@@ -31,12 +31,8 @@ from chess_snn.campaign.store.plans import (
     next_plan,
     num_shards,
 )
-from chess_snn.campaign.store.receipts import (
-    StageSeconds,
-    num_finished_iterations,
-    read_receipt,
-    read_receipts,
-)
+from chess_snn.campaign.store.receipt_parts import StageSeconds
+from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipt, read_receipts
 from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.match_schedule import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events

@@ -17,7 +17,7 @@ from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.events import emit_event
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.campaign.store.receipt_parts import ShardFacts
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S

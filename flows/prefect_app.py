@@ -21,7 +21,7 @@ _HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of every answer. Prefect's pages have inline scripts and styles, so these are not restricted."""
+"""Headers of every answer. Scripts are not restricted, for Prefect's pages have inline ones."""
 
 _SIGN_IN_PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Prefect</title><script>
 const credentials = decodeURIComponent(location.hash.slice(1));

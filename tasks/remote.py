@@ -23,7 +23,7 @@ from chess_snn.campaign.machine.training_launch import RankTraining
 from chess_snn.campaign.stages.self_play import ShardValues
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.receipts import ShardFacts, TrainingFacts
+from chess_snn.campaign.store.receipt_parts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import ladder_tests, matches, reports
 from chess_snn.campaign.strength.match_schedule import ScheduledMatch, is_final, is_gating_match
 from chess_snn.campaign.viewing import events

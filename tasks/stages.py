@@ -14,7 +14,7 @@ from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.machine.training_launch import train_first_as_configured
 from chess_snn.campaign.stages.first_generation import SUPERVISED, begins_trained
 from chess_snn.campaign.store.plans import ProgressPlan
-from chess_snn.campaign.store.receipts import (
+from chess_snn.campaign.store.receipt_parts import (
     DeviceUse,
     EvaluationFacts,
     PromotionFacts,

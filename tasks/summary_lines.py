@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chess_snn.campaign import Receipt
-from chess_snn.campaign.store.receipts import EvaluationFacts, PromotionFacts, ShardFacts
+from chess_snn.campaign.store.receipt_parts import EvaluationFacts, PromotionFacts, ShardFacts
 from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics
 from chess_snn.types import Json

@@ -23,7 +23,7 @@ from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
-from chess_snn.campaign.store.receipts import (
+from chess_snn.campaign.store.receipt_parts import (
     PromotionFacts,
     ShardFacts,
     StageSeconds,

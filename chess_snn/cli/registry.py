@@ -22,7 +22,7 @@ from chess_snn.campaign.models.versions import (
     elo_text,
     version_of,
 )
-from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts
+from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models
 from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of

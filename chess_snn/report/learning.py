@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.configuration.settings import PromotionRule
-from chess_snn.campaign.store.receipts import VERDICT_WORDS, PromotionFacts, Receipt
+from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
+from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.viewing.results import opponents_of, score_column
 from chess_snn.evaluation.scores import pair_interval
 from chess_snn.evaluation.solo import interval_text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from chess_snn.campaign.machine.slots import WorkerSlot
-from chess_snn.campaign.store.receipts import DeviceUse
+from chess_snn.campaign.store.receipt_parts import DeviceUse
 from chess_snn.campaign.viewing.events import WorkerProgress
 
 _GIB: Final = 2**30

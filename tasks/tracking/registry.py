@@ -20,7 +20,7 @@ from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, Para
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_figures
-from chess_snn.campaign.store.receipts import VERDICT_WORDS
+from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import Game
 from chess_snn.nets import load_network, network_digest

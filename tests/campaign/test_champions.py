@@ -10,7 +10,7 @@ from small_campaigns import finish_without_games as finish
 
 from chess_snn.campaign import read_receipts
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.champions import (
     champion_of,
     champion_to_beat,

@@ -29,7 +29,7 @@ from chess_snn.campaign.store.notes import (
     read_removals,
 )
 from chess_snn.campaign.store.plans import begin_iteration
-from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.match_schedule import generation_matches
 from chess_snn.errors import CampaignError, UsageError

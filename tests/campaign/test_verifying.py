@@ -21,7 +21,7 @@ from chess_snn.campaign.store.notes import (
     read_notes,
     write_note,
 )
-from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.data import read_shard, write_shard
 

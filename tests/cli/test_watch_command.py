@@ -20,7 +20,7 @@ from rich.console import Console
 from terminal import Terminal
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, write_receipt
-from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.viewing.events import (
     SELF_PLAY,
     Message,

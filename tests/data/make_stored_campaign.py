@@ -27,7 +27,7 @@ from chess_snn.campaign.stages import play_shard, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.store.notes import note_removal
-from chess_snn.campaign.store.receipts import DeviceUse
+from chess_snn.campaign.store.receipt_parts import DeviceUse
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.ladder_tests import play_ladder_test
 from chess_snn.campaign.strength.match_schedule import final_matches

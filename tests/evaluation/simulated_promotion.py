@@ -12,7 +12,7 @@ import numpy as np
 from simulated_games import chances, table_of
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.store.receipts import PromotionFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign

@@ -31,7 +31,8 @@ from stored_inputs import (
 from stored_shards import forge, forge_files, zipped_part
 
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.store.receipts import FORMAT, PromotionFacts, read_receipt, read_receipts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
+from chess_snn.campaign.store.receipts import FORMAT, read_receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
 from chess_snn.campaign.viewing.lines import iteration_line
 from chess_snn.campaign.viewing.live import find_writer

@@ -12,7 +12,7 @@ from small_campaigns import begin, make_campaign, receipt_of
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.store.plans import Length
-from chess_snn.campaign.store.receipts import PromotionFacts, ShardFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts, ShardFacts
 from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,

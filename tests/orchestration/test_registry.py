@@ -14,14 +14,14 @@ pytest.importorskip("prefect")
 
 import small_campaigns as made  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
-from mlflow_stores import prepare_store  # noqa: E402
+from mlflow_stores import make_home, prepare_store  # noqa: E402
 from prefect import flow  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Running  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
 from chess_snn.campaign.models.versions import version_of  # noqa: E402
-from chess_snn.campaign.store.receipts import PromotionFacts  # noqa: E402
+from chess_snn.campaign.store.receipt_parts import PromotionFacts  # noqa: E402
 from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
@@ -33,7 +33,6 @@ from tasks.tracking import (  # noqa: E402
     EXPERIMENT,
     MODEL_NAME,
     TrackingError,
-    local_tracking_uri,
     tracking_uri,
 )
 from tasks.tracking.campaign_run import keep_artifacts, registered_version  # noqa: E402
@@ -60,11 +59,7 @@ PLAYED = PromotionFacts(
 @pytest.fixture(scope="module")
 def empty_store(tmp_path_factory) -> Path:
     """The folder of a store that only copies are made of: creating one takes 2 s."""
-    directory = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        prepare_store(local_tracking_uri(directory))
-    return directory
+    return make_home(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mlflow")
 
 from mlflow.tracking import MlflowClient
-from mlflow_stores import STRENGTH, made_version, prepare_store
+from mlflow_stores import STRENGTH, made_version, make_home, prepare_store
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.games import get_game
@@ -22,13 +22,8 @@ STRONG = replace(STRENGTH, value=900.0, low=820.0, high=980.0)
 
 @pytest.fixture(scope="module")
 def empty_home(tmp_path_factory) -> Path:
-    """With a store that only copies are made of: creating one takes 2 s."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        patch.setenv("CHESS_SNN_HOME", str(home))
-        prepare_store()
-    return home
+    """A home of which only copies are used."""
+    return make_home(tmp_path_factory.mktemp("home")).parent
 
 
 @pytest.fixture

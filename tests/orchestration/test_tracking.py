@@ -25,7 +25,7 @@ from mlflow import pyfunc  # noqa: E402
 from mlflow.artifacts import download_artifacts  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
-from mlflow_stores import made_version, prepare_store  # noqa: E402
+from mlflow_stores import made_version, make_home, prepare_store  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.store.origin import Origin  # noqa: E402
@@ -75,12 +75,7 @@ def weights(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def empty_store(tmp_path_factory) -> Path:
     """The folder of a store that only copies are made of: creating one takes 2 s."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        patch.setenv("CHESS_SNN_HOME", str(home))
-        prepare_store()
-    return home / "services"
+    return make_home(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

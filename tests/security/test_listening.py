@@ -106,4 +106,4 @@ def test_ui_listens_on_loopback_and_its_pages_are_for_its_user_alone(ui):
     for sent in FROM_ELSEWHERE.values():
         assert post(flows, {"name": "evil"}, sent | owner) in (400, 403)
         assert post(addresses["MLflow"] + experiments, {"name": "evil"}, sent) == 403
-    assert post(flows, {"name": "evil"}, JSON | owner) == 201, "nobody had made it"
+    assert post(flows, {"name": "evil"}, JSON | owner) == 201, "it was not there before"

@@ -31,7 +31,7 @@ from chess_snn.campaign.stages.training_alone import (
 )
 from chess_snn.campaign.stages.training_program import LEARN
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.receipts import TrainingFacts
+from chess_snn.campaign.store.receipt_parts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.data import sweep_temporaries, write_json
 from chess_snn.devices import VISIBLE_GPUS, choose_devices

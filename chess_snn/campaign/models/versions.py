@@ -16,7 +16,8 @@ import torch
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import created_of
-from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
+from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.common_scale import Strength, strength_of
 from chess_snn.campaign.strength.match_schedule import EARLIER

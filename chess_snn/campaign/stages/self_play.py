@@ -15,7 +15,7 @@ from chess_snn.campaign.store.plans import (
     games_of_shard,
     read_plan,
 )
-from chess_snn.campaign.store.receipts import ShardFacts
+from chess_snn.campaign.store.receipt_parts import ShardFacts
 from chess_snn.data import (
     GAMES_BEFORE,
     Manifest,

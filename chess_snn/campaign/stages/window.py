@@ -6,7 +6,8 @@ from pathlib import Path
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import dropped_names, is_removed, read_removals
 from chess_snn.campaign.store.plans import read_plans, shard_paths
-from chess_snn.campaign.store.receipts import ShardFacts, read_receipts
+from chess_snn.campaign.store.receipt_parts import ShardFacts
+from chess_snn.campaign.store.receipts import read_receipts
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
 from chess_snn.wording import counted

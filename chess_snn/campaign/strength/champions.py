@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.receipts import PromotionFacts, Receipt, read_receipt, read_receipts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
+from chess_snn.campaign.store.receipts import Receipt, read_receipt, read_receipts
 from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat, numbered_files
 from chess_snn.campaign.strength.match_schedule import is_evaluated
 from chess_snn.config import check_range

@@ -19,7 +19,7 @@ import numpy as np
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.receipts import PromotionFacts, Verdict
+from chess_snn.campaign.store.receipt_parts import PromotionFacts, Verdict
 from chess_snn.campaign.strength.champions import champion_to_beat
 from chess_snn.campaign.strength.match_schedule import (
     ScheduledMatch,

@@ -161,20 +161,24 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
 
 def read_final_matches(folder: CampaignFolder) -> list[Json]:
     """Summaries of the matches at the campaign's end; none before all of them are played."""
-    paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
-    return [_read_summary(path) for path in paths] if all(p.exists() for p in paths) else []
+    return [_read_summary(path) for path in _final_paths(folder)]
 
 
 def readable_final_matches(folder: CampaignFolder) -> tuple[list[Json], list[str]]:
     """Summaries as :func:`read_final_matches`, if they can be read, and a line for each other."""
-    paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
     summaries, faults = list[Json](), list[str]()
-    for path in paths if all(path.exists() for path in paths) else []:
+    for path in _final_paths(folder):
         try:
             summaries.append(_read_summary(path))
         except CorruptDataError as error:
             faults.append(f"A match at the end of the campaign cannot be shown: {error}.")
     return summaries, faults
+
+
+def _final_paths(folder: CampaignFolder) -> list[Path]:
+    """Files of the matches at the campaign's end; none before all are there."""
+    paths = [folder.match(match.event, match.name) for match in final_matches(folder)]
+    return paths if all(path.exists() for path in paths) else []
 
 
 def is_finished(folder: CampaignFolder) -> bool:

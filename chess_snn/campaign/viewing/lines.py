@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from chess_snn.campaign.store.receipts import VERDICT_NUMBERS, VERDICT_WORDS, Verdict
+from chess_snn.campaign.store.receipt_parts import VERDICT_NUMBERS, VERDICT_WORDS, Verdict
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
     CampaignFinished,

@@ -1,0 +1,196 @@
+"""Parts of a receipt: what shards, training, evaluation, gating match, stages and devices gave."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from chess_snn.evaluation.scores import pair_interval
+from chess_snn.evaluation.solo import interval_text
+from chess_snn.types import Json
+
+Verdict = Literal["accept", "reject", "undecided"]
+"""What the games against the champion say of a candidate."""
+VERDICT_NUMBERS: Final[dict[Verdict, float]] = {"reject": -1.0, "undecided": 0.0, "accept": 1.0}
+"""Verdicts as a metric."""
+VERDICT_WORDS: Final[dict[Verdict, str]] = {
+    "reject": "rejected", "undecided": "undecided", "accept": "accepted",
+}
+"""Verdicts for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFacts:
+    """One committed shard."""
+
+    name: str
+    """``iter-000012/shard-0003``."""
+    bytes: int
+    statistics: Json
+    """A :class:`SelfPlayStatistics` as JSON."""
+    began_s: float | None = None
+    """When its worker began to play, in seconds since 1970; None in shards of earlier versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFacts:
+    """One committed generation."""
+
+    generation: int
+    weights_digest: str
+    window_shards: list[str]
+    """Names of the shards in the replay window, oldest first."""
+    window_positions: int
+    metrics: dict[str, float]
+    """Losses, gradient norm, entropy, learning rate, speed; by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationFacts:
+    """The results of evaluating one generation."""
+
+    matches: list[Json]
+    """Summaries with the ``name`` of each match."""
+    conversion: Json | None
+    """How it played out won positions; None in a game of one player."""
+    ladder_test: Json | None = None
+    """The report of its ladder test; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionFacts:
+    """The result of a candidate's games against the champion.
+
+    They are kept in ``matches/gen-000012/champion-000008.json``. Counts and scores are the
+    candidate's.
+    """
+
+    candidate: int
+    """Generation."""
+    champion: int
+    """Generation that it played against."""
+    verdict: Verdict
+    """``"undecided"`` occurs in receipts written while the test alone decided: the champion
+    stayed."""
+    llr: float
+    """Log-likelihood ratio of `elo1` to `elo0`, nats."""
+    lower: float
+    """At or below it the candidate is rejected."""
+    upper: float
+    """At or above it the candidate is accepted."""
+    elo0: float
+    elo1: float
+    simulations: int
+    """Of both, at each of their moves."""
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    truncated: int
+    """Games that reached the ply limit; they count half."""
+    pairs: list[int]
+    """Openings by the score in their two games: 0, ½, 1, 1½ and 2 points."""
+    score: float
+    """Mean, in [0, 1]."""
+    elo_ahead: float | None = None
+    """Elo points by which all games so far put the candidate above the champion; None if no fit has
+    both."""
+    elo_ahead_low: float | None = None
+    elo_ahead_high: float | None = None
+    """95 % interval; None where that end is not finite."""
+    games_rated: int | None = None
+    """Games of either network in that fit; None in receipts of earlier versions."""
+    points_ahead: Json | None = None
+    """In a game of one player: by how many points the candidate is ahead on a seed, as ``mean``,
+    ``low`` and ``high`` of the 95 % interval."""
+
+    def metrics(self) -> dict[str, float]:
+        """What is plotted."""
+        return measured({
+            "promotion/llr": self.llr,
+            "promotion/games": float(self.games),
+            "promotion/score": self.score,
+            "promotion/verdict": VERDICT_NUMBERS[self.verdict],
+            "promotion/elo_ahead": self.elo_ahead,
+            **interval_metrics("promotion/points_ahead", self.points_ahead),
+        })
+
+    def __str__(self) -> str:
+        """The verdict in one line: what decided, and then the match alone."""
+        verdict = VERDICT_WORDS[self.verdict]
+        if self.elo_ahead is None:
+            decided = f"{verdict} by"
+        else:
+            known = self.games_rated is not None
+            games = f"{self.games_rated:,} games" if known else "all games so far"
+            word = "better" if self.elo_ahead >= 0.0 else "worse"
+            decided = f"{verdict}: {abs(self.elo_ahead):.0f} Elo {word} by {games}"
+            if self.verdict == "reject" and self.elo_ahead >= 0.0:
+                decided += ", which does not outweigh the lost match"
+            decided += ";"
+        return f"{self.players_text}: {decided} this match alone {self.match_text}"
+
+    @property
+    def players_text(self) -> str:
+        """``generation 4 against champion 2``."""
+        return f"generation {self.candidate} against champion {self.champion}"
+
+    @property
+    def match_text(self) -> str:
+        """The score with its 95 % interval, the games, and the state of the sequential test."""
+        low, high = pair_interval(np.array(self.pairs))
+        points = "" if self.points_ahead is None else (
+            f", ahead by {interval_text(self.points_ahead)} points"
+        )
+        return (
+            f"{self.score:.3f} ({low:.3f} to {high:.3f}) after {self.games} games, "
+            f"{self.wins}-{self.draws}-{self.losses} and {self.truncated} truncated{points}, "
+            f"log-likelihood ratio {self.llr:+.2f} of {self.lower:+.2f} to {self.upper:+.2f}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """Wall clock of an iteration's stages, in the process that finished it."""
+
+    self_play: float
+    training: float
+    evaluation: float
+    """0 where the generation is not evaluated."""
+    evaluation_hidden: float
+    """The part of it during which the next iteration was under way already."""
+    iteration: float
+    """From the beginning of the iteration to its receipt."""
+    gating_match: float = 0.0
+    """Of games against the champion; 0 where there were none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """Means over an iteration: of the workers' GPUs or, where they have none, of their machines."""
+
+    count: float
+    """GPUs, or machines, that could be asked."""
+    utilisation: float
+    """Share of the time in which a GPU computes, or of a machine's cores that workers keep busy; in
+    [0, 1]."""
+    memory_gib: float
+    """Taken of a GPU's memory, or by the workers of a machine."""
+
+    def metrics(self) -> dict[str, float]:
+        """What is plotted."""
+        return {f"device/{name}": value for name, value in asdict(self).items()}
+
+
+def measured(figures: Mapping[str, float | None]) -> dict[str, float]:
+    """Those that were measured."""
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def interval_metrics(name: str, figures: Json | None, mean: str = "") -> dict[str, float]:
+    """``mean``, ``low`` and ``high`` of ``figures``, those that there are, under ``name``."""
+    if figures is None:
+        return {}
+    endings = {"mean": mean, "low": "_low", "high": "_high"}
+    return measured({name + endings[figure]: figures[figure] for figure in endings})
