@@ -29,7 +29,7 @@ ROWS  ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench soak \
-        features size clean
+        size clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -90,10 +90,11 @@ test: $(VENV)/.engines        ## the default tests, 12 minutes on 2 slow cores
 test-all: $(VENV)/.engines    ## every test, the slow ones too
 	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-check: $(VENV)/.ready         ## style, types, the direction of imports
+check: $(VENV)/.ready         ## style, types, the direction of imports, the size
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.source_size
 
 # Advisories name no builds, such as torch's +cpu. One that is accepted has its own --ignore-vuln, with the reason.
 audit: $(VENV)/.ready         ## ask the OSV database (https://osv.dev) for packages that are known to be unsafe
@@ -126,11 +127,8 @@ SOAK_OUT ?= soak-results
 soak: $(VENV)/.ready          ## kill, freeze, fill and damage campaigns, then prove nothing is lost
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --out $(SOAK_OUT)
 
-features: $(VENV)/.ready      ## list what users can do, and compare it with tests/data/features.txt
-	$(BIN)/python tests/features.py
-
-size:                ## print how large the source tree is
-	@$(PYTHON) benchmarks/source_size.py
+size: $(VENV)/.ready          ## print how large the product is, beside its limits and targets
+	@$(BIN)/python -m benchmarks.source_size
 
 clean:               ## remove the environment and what tools left; campaigns stay
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis bench-results

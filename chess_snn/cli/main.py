@@ -17,6 +17,7 @@ from typer.main import get_group
 
 from chess_snn import __version__
 from chess_snn.cli.console import print_notice
+from chess_snn.cli.removed import replacement
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 
@@ -163,6 +164,9 @@ _OUTPUT_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 def main() -> None:
     """Run the command line; errors of ours are one line on standard error and exit code 2."""
+    removed = replacement(sys.argv[1:])
+    if removed is not None:
+        _fail(f"chess-snn {removed[0]} is gone: use {removed[1]}", EXIT_BAD_INPUT)
     try:
         app(prog_name="chess-snn")
     except ChessSnnError as error:

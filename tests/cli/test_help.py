@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from chess_snn.cli.main import COMMANDS, app
+from chess_snn.cli.removed import REMOVED
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -21,7 +22,10 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
         yield from commands(command.get_command(context, name), (*path, name))
 
 
-@pytest.mark.parametrize("command", list(commands(typer.main.get_group(app))), ids=" ".join)
+ALL_COMMANDS = list(commands(typer.main.get_group(app)))
+
+
+@pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
 def test_help(chess_snn, command):
     done = chess_snn(*command, "--help")
     assert done.returncode == 0
@@ -80,7 +84,10 @@ def test_the_check_would_notice():
 def test_a_command_loads_the_module_of_no_other():
     _, modules = run_and_list_modules("perft", "--help")
     loaded = {name for name in modules if name.startswith("chess_snn.cli.")}
-    assert loaded == {"chess_snn.cli.main", "chess_snn.cli.console", "chess_snn.cli.perft"}
+    assert loaded == {
+        "chess_snn.cli.main", "chess_snn.cli.console", "chess_snn.cli.perft",
+        "chess_snn.cli.removed",
+    }
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=attrgetter("name"))
@@ -100,3 +107,11 @@ def test_all_are_listed_in_the_order_of_the_table():
 
 def test_a_name_that_is_none_of_them():
     assert GROUP.get_command(CONTEXT, "matc") is None
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_removed_command_names_what_to_use_instead(chess_snn, name):
+    assert not any(" ".join(command) == name for command in ALL_COMMANDS)
+    done = chess_snn(*name.split(), "anything", "--else")
+    assert done.returncode == 2
+    assert REMOVED[name] in done.stderr

@@ -1,0 +1,19 @@
+"""Commands that are gone, and what to use instead: the only place that knows their names."""
+
+from typing import Final
+
+REMOVED: Final[dict[str, str]] = {}
+"""The words of a removed command after ``chess-snn``, and what its user types now."""
+
+
+def replacement(arguments: list[str]) -> tuple[str, str] | None:
+    """Return a removed command that ``arguments`` begin with, and its replacement.
+
+    The longest name wins, so that a group can be gone while one of its commands has a successor.
+    None if the command is not a removed one.
+    """
+    for length in range(min(len(arguments), 3), 0, -1):
+        name = " ".join(arguments[:length])
+        if name in REMOVED:
+            return name, REMOVED[name]
+    return None
