@@ -2,7 +2,7 @@
 
 Device time of a position is the sum of three terms: 3x3 convolutions at a rate, the passes of
 neurons at a share of the bandwidth, and the rest. The constants are fitted to kernels that were
-traced on one H200 in batches of 4,096 (docs/results.md); other GPUs are scaled by two figures of
+traced on one H200 in batches of 4,096 (docs/gpu.md); other GPUs are scaled by two figures of
 theirs. Batches of less than 1,024 take up to twice as long as modelled.
 
 With G groups of games, a host that takes h an evaluation on one of C cores, and a device that takes

@@ -20,7 +20,7 @@ a layer without / with a shortcut    21 / 27                   14 / 19
 
 The mean goes from 24 A to 16.5 A. Sums over rows are of fixed parts in a fixed order, so that
 training again gives the same bits. Statistics are not torch's own kernel, which takes 3.6 times as
-long on an H200 (docs/results.md).
+long on an H200 (docs/gpu.md).
 
 With ``TRITON_INTERPRET=1`` the kernels run on CPU tensors, see :mod:`chess_snn.nets.neuron_triton`.
 
