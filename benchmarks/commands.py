@@ -23,6 +23,7 @@ _SUMMARIES: Final = {
     "device": "How busy self-play keeps a GPU, by groups and cores, without a GPU.",
     "learn": "Train for some minutes without Prefect, then play matches.",
     "ablations": "Campaigns of equal length, with one part of the recipe switched off in each.",
+    "ladder": "Play the ladder's round-robin again, and rate its players.",
     "mates": "How often a network without search takes a mate in one.",
     "uci-stop": "How soon `chess-snn uci` answers `stop`.",
     "uci-games": "Games of `chess-snn uci` with clocks, under python-chess or XBoard.",

@@ -48,7 +48,6 @@ def make_places(root: Path) -> None:
     (root / "unknown.toml").write_text("[training]\nbatch_sise = 3\n")
     (root / "some.pgn").write_text(GAMES + ILLEGAL)
     (root / "bad.pgn").write_text(ILLEGAL)
-    (root / "old-ladder.json").write_text('{"schema": 7}')
     weights = made.make_weights(root / "net.safetensors")
     made.make_weights(root / "tiles.safetensors", game="2048")
     (root / "cut.safetensors").write_bytes(weights.read_bytes()[:100])

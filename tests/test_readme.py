@@ -83,7 +83,7 @@ def run_here(command: str, root: Path, monkeypatch, capfd) -> tuple[int, str]:
             words[number + 1] = QUICKER.get(word, words[number + 1])
     if "smoke-001" in command and words[1] in {"match", "models"}:
         words += ["--games", "4"]
-    if words[1] == "ladder":
+    if words[1] == "rate":
         words += ["--simulations", "0"]
     words = [word.replace(":64", ":4") for word in words]
     monkeypatch.setattr(sys, "argv", words)

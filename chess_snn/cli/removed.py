@@ -2,7 +2,11 @@
 
 from typing import Final
 
-REMOVED: Final[dict[str, str]] = {}
+REMOVED: Final[dict[str, str]] = {
+    "ladder": "`chess-snn rate`, or the table in docs/ratings.md",
+    "ladder rate": "`chess-snn rate`",
+    "ladder make": "`python -m benchmarks ladder` in a clone",
+}
 """The words of a removed command after ``chess-snn``, and what its user types now."""
 
 

@@ -12,7 +12,6 @@ from chess_snn.campaign.configuration.loading import Setting, changed_config
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, stoppable, table_of, work_bar
-from chess_snn.cli.ladder_rate import APPROXIMATE_NOTE, ENGINE_S, LadderOption, find_ladder
 from chess_snn.cli.options import (
     ConfigOption,
     NetworkDeviceOption,
@@ -22,10 +21,12 @@ from chess_snn.cli.options import (
     refuse_in_campaign,
 )
 from chess_snn.cli.orchestration import record_study
+from chess_snn.cli.rate import APPROXIMATE_NOTE, ENGINE_S
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.check import available_players
+from chess_snn.evaluation.ladder.available import available_players
+from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.ratings.result import Estimate, interval_text
 from chess_snn.report.plots import ladder_svg
 from chess_snn.report.study_plots import study_plots
@@ -98,7 +99,6 @@ def study_command(
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
-    ladder: LadderOption = None,
 ) -> None:
     """Train networks on the same games and say what each costs for its strength.
 
@@ -134,7 +134,7 @@ def study_command(
         equal_time=equal_time, rating_games=rating_games, match_games=match_games,
         minutes=minutes_per_network, seed=seed, threads=threads, device=device,
     )
-    found = find_ladder(ladder)
+    found = read_ladder()
     engines = EngineSettings(threads, answer_s=ENGINE_S, start_s=ENGINE_S)
     available = available_players(found, tuple(found.players), engines, with_other_versions=True)
     if available.notice is not None:

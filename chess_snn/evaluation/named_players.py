@@ -7,8 +7,7 @@ Dimensions: G games.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -45,10 +44,6 @@ _DILUTED: Final = re.compile(r"(?P<player>.*)~(?P<percent>[0-9]+(?:\.[0-9]+)?)")
 # Counters beyond any ply and any other purpose: the player within draws from the same keys.
 _COIN_COUNTER: Final = np.uint64(1) << np.uint64(35)
 _MOVE_COUNTER: Final = _COIN_COUNTER + np.uint64(1)
-DECREED_RATINGS: Final[Mapping[str, int]] = MappingProxyType(
-    {"random": 400, "greedy": 800, "minimax:2": 1200}
-)
-"""Elo by decree of players that :func:`make_player` knows."""
 KNOWN_PLAYERS = (
     "random", "greedy", f"minimax:N (N from 1 to {MAX_DEPTH})",
     f"expectimax:N (N from 1 to {MAX_EXPECTIMAX_DEPTH})", *ENGINE_FORMS,

@@ -9,7 +9,6 @@ shipped book is never changed: another book would be another file, with another 
 """
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Final, Literal
@@ -158,25 +157,6 @@ def opening_keys(game: Game, states: UInt64Array) -> tuple[str, ...]:
         game.format_state(state) if number is None else read_book()[number].key
         for number, state in zip(numbers, states, strict=True)
     )
-
-
-def opening_states(game: Game, keys: Sequence[str]) -> UInt64Array:
-    """uint64[n, W]: the positions that :func:`opening_keys` calls ``keys``.
-
-    Raises:
-        ConfigError: the book has no such opening.
-        PositionError: a key is neither an opening of the book nor a position.
-    """
-    numbers = {line.key: line.number for line in read_book()}
-    states = np.empty((len(keys), game.spec.state_words), np.uint64)
-    for row, key in enumerate(keys):
-        if not key.startswith(BOOK_KEY):
-            states[row] = game.parse_state(key)
-        elif key in numbers:
-            states[row] = _book_states()[numbers[key]]
-        else:
-            raise ConfigError(f"there is no opening {key!r}: the book has {len(numbers)}")
-    return states
 
 
 def random_openings(

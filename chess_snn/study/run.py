@@ -20,7 +20,7 @@ from chess_snn.campaign.models.seats import seat_network
 from chess_snn.data import read_json, sweep_temporaries, write_json
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import LadderRating, rate_on_ladder
-from chess_snn.evaluation.ladder.check import AvailablePlayers
+from chess_snn.evaluation.ladder.available import AvailablePlayers
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult

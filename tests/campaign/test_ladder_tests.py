@@ -25,7 +25,7 @@ from chess_snn.campaign.worker_cache import (
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO
-from chess_snn.evaluation.ladder.check import AvailablePlayers
+from chess_snn.evaluation.ladder.available import AvailablePlayers
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
 from tests.evaluation.fake_engines import write_engine
 

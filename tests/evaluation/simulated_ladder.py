@@ -3,8 +3,8 @@
 import numpy as np
 from simulated_games import chances
 
+from benchmarks.ladder import ladder_pairings
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
-from chess_snn.evaluation.ladder.playing import ladder_pairings
 
 COLOUR, DRAWS = 30.0, 0.3
 
@@ -33,5 +33,5 @@ def simulated_ladder(elos, num_pairs, stream, max_plies=200):
     return Ladder.of_results(
         simulated_results(elos, num_pairs, stream), {}, max_plies=max_plies,
         origin={"date": "2026-01-31T00:00:00+00:00", "command": "simulated", "seed": 0,
-                "is_complete": True, "version": "0"},
+                "version": "0"},
     )

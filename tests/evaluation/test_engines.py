@@ -9,11 +9,10 @@ from subtraction_game import SubtractionGame
 
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation.engines import player as engine_player
-from chess_snn.evaluation.engines.player import EnginePlayer, find_engine
+from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.named_players import (
-    DECREED_RATINGS,
     DilutedPlayer,
     check_player,
     is_player_name,
@@ -197,14 +196,6 @@ def test_engines_play_chess_only(tmp_path):
 def test_settings_out_of_range(field, value):
     with pytest.raises(ConfigError, match=rf"engine\.{field}"):
         EngineSettings(**{field: value})
-
-
-def test_players_with_decreed_ratings_exist(chess_game):
-    assert DECREED_RATINGS == {"random": 400, "greedy": 800, "minimax:2": 1200}
-    for name in DECREED_RATINGS:
-        player = make_player(chess_game, name)
-        assert player.name == name
-        assert not isinstance(player, EnginePlayer)
 
 
 NUM_ROWS = 20_000

@@ -34,7 +34,7 @@ from chess_snn.evaluation.ladder.adaptive import (
     next_rung,
     widened,
 )
-from chess_snn.evaluation.ladder.check import AvailablePlayers, available_players
+from chess_snn.evaluation.ladder.available import AvailablePlayers, available_players
 from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult

@@ -1,1 +1,1 @@
-"""The calibrated ladder: players of known strength, made, read, checked and played."""
+"""The calibrated ladder: players of known strength, read and met."""

@@ -24,11 +24,7 @@ from chess_snn.types import Int64Array, Json
 _OUTCOMES: Final = (1, 0, -1)
 """As numbers, of (win, draw, loss)."""
 SCHEMA: Final = 2
-_TRUNCATED: Final = {1: "capped", SCHEMA: "truncated"}
-"""Name of the number of truncated games, by schema that is read."""
 LADDER_FILE: Final = "ladder.json"
-GAMES_FILE: Final = "ladder.games.zst"
-"""Beside it: every game, see :func:`chess_snn.evaluation.ladder.games_file.unpack_games`."""
 _DATA: Final = "data"
 _DIGEST_LENGTH: Final = 8
 
@@ -172,18 +168,14 @@ class Ladder:
         Raises:
             CorruptDataError: it is damaged, or of another version.
         """
-        if (schema := body.get("schema")) not in tuple(_TRUNCATED):
+        if (schema := body.get("schema")) != SCHEMA:
             raise CorruptDataError(
-                f"a ladder of schema {schema}, this version reads {SCHEMA}; make it "
-                "again with `chess-snn ladder make`"
+                f"a ladder of schema {schema}, this version reads {SCHEMA}; install chess-snn again"
             )
         try:
             return cls(
                 rungs=_rungs(body["ratings"]),
-                pairings=tuple(
-                    PairResults.from_json(pairing | {"truncated": pairing[_TRUNCATED[schema]]})
-                    for pairing in body["pairings"]
-                ),
+                pairings=tuple(PairResults.from_json(pairing) for pairing in body["pairings"]),
                 programs={str(name): str(text) for name, text in body["programs"].items()},
                 max_plies=int(body["max_plies"]),
                 origin=dict(body["origin"]),
@@ -191,7 +183,7 @@ class Ladder:
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CorruptDataError(
-                f"damaged ladder: {error!r}; install chess-snn again, or make it again"
+                f"damaged ladder: {error!r}; install chess-snn again"
             ) from error
 
     @property
@@ -253,11 +245,6 @@ def read_ladder() -> Ladder:
             f"the shipped ladder is not JSON ({error}); install chess-snn again"
         ) from error
     return Ladder.from_json(body)
-
-
-def shipped_games() -> bytes:
-    """The games of the shipped ladder, packed."""
-    return resources.files("chess_snn.evaluation").joinpath(_DATA, GAMES_FILE).read_bytes()
 
 
 def _rungs(ratings: Json) -> tuple[Rung, ...]:

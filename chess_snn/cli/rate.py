@@ -1,4 +1,4 @@
-"""``chess-snn ladder rate``: any networks on the ladder's scale, in one table and one plot."""
+"""``chess-snn rate``: any networks on the ladder's scale, in one table and one plot."""
 
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.players import find_network
 from chess_snn.cli.results import matches_table, ratings_table
-from chess_snn.data import read_json, write_json, write_parts, write_text
+from chess_snn.data import write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import (
@@ -34,7 +34,7 @@ from chess_snn.evaluation.ladder.adaptive import (
     LadderRating,
     rate_on_ladder,
 )
-from chess_snn.evaluation.ladder.check import available_players
+from chess_snn.evaluation.ladder.available import available_players
 from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.named_players import make_player
@@ -56,17 +56,7 @@ ENGINE_S: Final = 60.0
 for dead."""
 
 
-LadderOption = Annotated[
-    Path | None, typer.Option(help="A ladder.json; left out, the one that is shipped.")
-]
-
-
-def find_ladder(path: Path | None) -> Ladder:
-    """The ladder in the file; the one that is shipped if ``path`` is None."""
-    return read_ladder() if path is None else Ladder.from_json(read_json(path))
-
-
-def rate(
+def rate_command(
     networks: Annotated[list[str], typer.Argument(help=f"Networks, each: {KNOWN_MODELS}.")],
     games: Annotated[
         int, typer.Option(min=2 * BATCH_PAIRS, max=MOST_GAMES,
@@ -80,7 +70,6 @@ def rate(
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
-    ladder: LadderOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the games, the ratings and the plot; started again with the "
@@ -99,15 +88,15 @@ def rate(
     A Stockfish of another version than the ladder's plays its rungs approximately; the table marks
     ratings that rest on them, and their intervals are wider by up to 150 points on either side.
 
-    chess-snn ladder rate campaigns/cpu-001@6 campaigns/cpu-001@18 --plot elo.svg
+    chess-snn rate campaigns/cpu-001@6 campaigns/cpu-001@18 --plot elo.svg
 
-    chess-snn ladder rate exported --against random,greedy,minimax:2 --simulations 0
+    chess-snn rate exported --against random,greedy,minimax:2 --simulations 0
     """
     check_writable(out and out / RATINGS, "--out")
     models = [find_network(get_game("chess"), text, simulations) for text in networks]
     if len({model.name for model in models}) < len(models):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
-    found = find_ladder(ladder)
+    found = read_ladder()
     engines = EngineSettings(threads, answer_s=ENGINE_S, start_s=ENGINE_S)
     opponents = tuple(name.strip() for name in against.split(",") if name.strip())
     names = tuple(make_player(get_game("chess"), name, engines).name for name in opponents)

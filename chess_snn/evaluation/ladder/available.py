@@ -1,23 +1,20 @@
-"""Whether the ladder holds here: its engines are installed, and its games are played again alike.
+"""Players of the ladder that can be played here: their engine is installed, in its version."""
 
-The seed and the players decide every move, and an engine's answer to a position with fixed nodes or
-depth is always the same. So a game that comes out otherwise shows that the rules, a player or an
-engine has changed.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from chess_snn.errors import EngineError
+from chess_snn.evaluation.engines.player import is_engine_name
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.ladder import Ladder
-from chess_snn.evaluation.ladder.playing import uses_engine
-from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.named_players import make_player
+from chess_snn.evaluation.named_players import make_player, split_dilution
 from chess_snn.evaluation.players import program_of
 from chess_snn.games import get_game
+
+
+def uses_engine(player: str) -> bool:
+    """Whether another program must be installed for ``player`` to play."""
+    return is_engine_name(split_dilution(player)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +73,6 @@ def _compare_program(program: str, player: str, engines: EngineSettings) -> tupl
         return "", ""
     return (
         f"they were rated as {program}, and {facts.identity} is installed, another player; "
-        f"install {program}, or make a ladder of your own with `chess-snn ladder make`",
+        f"install {program}",
         facts.identity,
     )
-
-
-def num_same_games(recorded: MatchResult, played: MatchResult) -> int:
-    """How many games of ``played`` have the opening and the moves of the same game of ``recorded``.
-
-    ``played`` are the first games of ``recorded``, played again.
-    """
-    return sum(
-        one == other
-        for one, other in zip(_played_games(recorded), _played_games(played), strict=False)
-    )
-
-
-def _played_games(match: MatchResult) -> Iterator[tuple[str, list[int]]]:
-    """Opening and actions of each game."""
-    for number, actions in enumerate(np.split(match.actions, np.cumsum(match.plies)[:-1])):
-        yield match.opening_keys[number // 2], actions.tolist()
