@@ -35,7 +35,7 @@ _GAMES: Final = {
 }
 """Module and class of each game, imported on first use."""
 GAME_NAMES: Final = tuple(_GAMES)
-"""What :func:`get_game` accepts."""
+"""Names that :func:`get_game` accepts."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""What the rest of the system may know of a game.
+"""Protocol of a game: all that the rest of the system may know of it.
 
 A game is a set of batched kernels over rows of ``uint64``. Nothing above this package asks *which*
 game it is; it reads :class:`GameSpec` and calls :class:`Game`. The protocol covers one- and
@@ -29,11 +29,11 @@ from chess_snn.types import (
 ONGOING = 0
 """Termination code of a game that goes on, in every game."""
 NO_ACTION: Final = -1
-"""In place of an action: leave that game alone, or none was found."""
+"""Stand-in for an action: leave that game alone, or none was found."""
 
 
 class ValueKind(enum.Enum):
-    """What a value head predicts for this game."""
+    """Prediction of the value head for this game."""
 
     WDL = "wdl"
     """Probabilities of win, draw and loss."""
@@ -49,7 +49,7 @@ class GameSpec:
     num_actions: int
     """A: actions are integers in [0, A), in the side to move's frame."""
     policy_steps: tuple[tuple[int, int], ...]
-    """Where actions go from square to square: (rows, columns) of the step of each policy plane.
+    """Steps of actions from square to square: (rows, columns) for each policy plane.
     Empty in any other game, which has a dense policy head."""
     num_planes: int
     """P: binary input planes, without those that follow from the rules."""
@@ -70,7 +70,7 @@ class GameSpec:
     terminations: tuple[str, ...]
     """Name of each termination code; code 0 is ``"ongoing"``."""
     is_stochastic: bool = False
-    """Whether a chance event follows each action."""
+    """True if a chance event follows each action."""
     num_rule_planes: int = 0
     """Planes after these that follow from them by the rules; a network sees them or not."""
     num_symmetries: int = 1
@@ -82,13 +82,13 @@ class GameSpec:
     typical_plies: int = 100
     """Mean length of a game in the first hours of learning, truncated ones among them."""
     milestone_name: str = ""
-    """What :meth:`Game.milestones` measures (2048: the largest tile); empty without any."""
+    """Name of what :meth:`Game.milestones` measures (2048: the largest tile); empty without any."""
     milestones: tuple[int, ...] = ()
     """Rising: of each, reports say which share of the games got so far (2048: 512, 1024, …)."""
 
     @property
     def policy_planes(self) -> int | None:
-        """Where action = square * policy_planes + plane, their number; None for a dense head."""
+        """Number of planes if action = square * policy_planes + plane; None for a dense head."""
         return len(self.policy_steps) or None
 
     @property
@@ -317,6 +317,6 @@ class Game(Protocol):
 
 
 def termination_counts(spec: GameSpec, codes: Sequence[int] | UInt8Array) -> dict[str, int]:
-    """How many of ``codes`` ended in each way, by name; ways that did not occur are left out."""
+    """Count ``codes`` by how they ended; ways that did not occur are left out."""
     counts = np.bincount(np.asarray(codes, dtype=np.int64), minlength=len(spec.terminations))
     return {spec.terminations[code]: int(n) for code, n in enumerate(counts) if n}

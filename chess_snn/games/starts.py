@@ -22,8 +22,8 @@ _SIDE_SHIFT: Final = np.uint64(63)
 
 
 Chooser = Callable[[Game, GameBatch, UInt64Array, Int32Array], Int16Array]
-"""Who plays until a game starts: an action for each row of a batch, none of which has ended, from
-its key and ply."""
+"""Mover until a game starts: gives an action for each row of a batch, none of which has ended,
+from its key and ply."""
 
 
 def random_starts(game: Game, keys: UInt64Array, num_plies: Int32Array) -> UInt64Array:

@@ -1,4 +1,4 @@
-"""What an action means, and making it on a state row, whose Zobrist key is kept on the way.
+"""Meaning of an action, and making it on a state row, whose Zobrist key is kept on the way.
 
 Squares are a view of the side to move (:mod:`chess_snn.games.chess.rows`).
 """
@@ -82,7 +82,7 @@ def promotion(moved: np.uint64, target: np.uint64, underpromotion: np.uint64) ->
 
 @kernel
 def is_castling(moved: np.uint64, origin: np.uint64, target: np.uint64) -> bool:
-    """Whether ``moved`` is a king that castles; towards the h-file where ``target`` is larger."""
+    """Return whether ``moved`` is a king that castles; to the h-file if ``target`` is larger."""
     if moved != KING:
         return False
     return bool(origin + _CASTLING_STEP == target or target + _CASTLING_STEP == origin)
@@ -142,7 +142,7 @@ def make_move(before: UInt64Array, after: UInt64Array, action: int) -> None:
 
 @kernel
 def _castling_rook(origin: np.uint64, target: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Where the rook comes from and goes to when the king castles so."""
+    """Squares that the rook comes from and goes to when the king castles so."""
     if target > origin:
         return _H1, _F1
     return _A1, _D1

@@ -56,7 +56,7 @@ _SQUARE_MASK: Final = np.uint64(63)
 _SECOND_SQUARE, _THIRD_SQUARE, _FOURTH_SQUARE = np.uint64(6), np.uint64(12), np.uint64(18)
 _STRONG_IS_BLACK: Final = np.uint64(24)
 _WEAK_TO_MOVE: Final = np.uint64(25)
-"""Where the bits of a random word begin that say so."""
+"""First bit, in a random word, of those that decide it."""
 
 _RANK_SHIFT: Final = np.uint64(3)
 _PAWN_RANKS: Final = np.uint64(0x00FFFFFFFFFFFF00)
@@ -118,7 +118,7 @@ def _is_sound(
     first: np.uint64, second: np.uint64, king: np.uint64, enemy: np.uint64, square: np.uint64,
     other: np.uint64, weak_to_move: bool,
 ) -> bool:
-    """Whether the position can occur and no piece of the strong side can be taken.
+    """Return whether the position can occur and no piece of the strong side can be taken.
 
     Double checks, which not every pair of pieces can give, are left out.
     """
@@ -149,7 +149,7 @@ def _is_sound(
 def _pawn_wins(
     king: np.uint64, enemy: np.uint64, pawn: np.uint64, weak_to_move: bool, king_leads: bool
 ) -> bool:
-    """Whether the pawn wins by its king, if ``king_leads``, or by running."""
+    """Return whether the pawn wins by its king, if ``king_leads``, or by running."""
     if king_leads:
         has_key_square = _ranks_up(pawn, king) == 2 and _files_apart(pawn, king) <= 1
         on_outer_file = ONE << pawn & _OUTER_FILES != ZERO

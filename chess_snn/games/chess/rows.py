@@ -36,7 +36,7 @@ _CODE_BIT_2: Final = np.uint64(2)
 
 @kernel
 def black_to_move(row: UInt64Array) -> bool:
-    """Whether black is to move."""
+    """Return whether black is to move."""
     return bool(row[META] & BLACK_BIT)
 
 

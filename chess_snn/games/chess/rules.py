@@ -41,7 +41,7 @@ def remember(history: UInt64Array, ply: np.uint64, key: np.uint64) -> None:
 def count_earlier(
     history: UInt64Array, ply: np.uint64, clock: np.uint64, key: np.uint64
 ) -> np.uint64:
-    """How often ``key`` stands in ``history`` uint64[128] before ``ply``, same side to move.
+    """Count how often ``key`` stands in ``history`` uint64[128] before ``ply``, same side to move.
 
     Looks back over the plies since the reset, and no further than the last capture or pawn move.
     """
@@ -57,7 +57,7 @@ def count_earlier(
 
 @kernel
 def has_insufficient_material(row: UInt64Array) -> bool:
-    """Whether neither side can mate: bare kings, one minor piece, or bishops of one shade."""
+    """Return whether neither side can mate: bare kings, one minor piece, bishops of one shade."""
     code0, code1, code2 = row[CODE0], row[CODE1], row[CODE2]
     bishops = code0 & code1
     knights = code1 & ~(code0 | code2)

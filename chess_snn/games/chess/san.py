@@ -61,7 +61,7 @@ _KING_SIDE_ACTION: Final = int(ACTION_OF[4, 6])
 _QUEEN_SIDE_ACTION: Final = int(ACTION_OF[4, 2])
 
 _LETTERS: Final = np.frombuffer(b" PNBRQK", dtype=np.uint8)
-"""By piece code."""
+"""Letter of each piece code."""
 _LOWER_A, _DIGIT_1 = np.uint8(ord("a")), np.uint8(ord("1"))
 _CAPTURE, _PROMOTES = np.uint8(ord("x")), np.uint8(ord("="))
 _CASTLES: Final = np.frombuffer(b"O-O-O", dtype=np.uint8)

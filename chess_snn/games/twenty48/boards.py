@@ -1,4 +1,4 @@
-"""What can be done to one board, a ``uint64`` with 4 bits a cell: slide, spawn, turn round.
+"""Operations on one board, a ``uint64`` with 4 bits a cell: slide, spawn, turn round.
 
 ``slides`` is :func:`chess_snn.games.twenty48.layout.slide_table` throughout.
 """

@@ -35,14 +35,14 @@ SIDE: Final = 4
 """Rows of the board, and cells of a row."""
 NUM_CELLS: Final = SIDE * SIDE
 MAX_EXPONENT: Final = 15
-"""Of the largest tile, 32768."""
+"""Exponent of the largest tile, 32768."""
 
 ACTION_NAMES: Final = ("left", "up", "right", "down")
 NUM_ACTIONS: Final = len(ACTION_NAMES)
 MAX_LEGAL: Final = 2 * NUM_CELLS
 
 FOUR_PROBABILITY: Final = 0.1
-"""Of a 4 as the next tile; else it is a 2."""
+"""Probability that the next tile is a 4; else it is a 2."""
 SCORE_UNIT: Final = 1024.0
 """Points of the score, i.e. the sum of the merged tiles, that a reward of 1 stands for."""
 
@@ -52,12 +52,12 @@ TERMINATIONS: Final = ("ongoing", "no_moves")
 
 PLAYER_MOVES: Final = np.uint64(0)
 NATURE_MOVES: Final = np.uint64(1)
-"""What the word NATURE holds."""
+"""Values of the word NATURE."""
 NUM_ROWS: Final = 1 << 4 * SIDE
 LEFT_SHIFT: Final = np.uint64(0)
 RIGHT_SHIFT: Final = np.uint64(16)
 POINTS_SHIFT: Final = np.uint64(32)
-"""Where the parts of an entry begin."""
+"""First bit of each part of an entry."""
 
 
 @cache
