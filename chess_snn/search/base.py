@@ -24,7 +24,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search says about G root positions; rows of ended games are undefined."""
+    """Result of a search of G root positions; rows of ended games are undefined."""
 
     actions: Int16Array
     """int16[G]: the action to play."""
@@ -146,7 +146,7 @@ def _draw_actions(
 
 @lean_kernel
 def _noise_is_below(bound: float, unit: float) -> bool:
-    """Whether -log(-log(unit)) is certainly below ``bound``; two logarithms can be spared then.
+    """Return whether -log(-log(unit)) is certainly below ``bound``, without its logarithms.
 
     As -log(unit) >= 1 - unit, it is where exp(bound) > 1 / (1 - unit); and for bounds from 0 on,
     the first terms of its series are below exp(bound).

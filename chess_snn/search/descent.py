@@ -34,7 +34,7 @@ LEAST_PRIOR: Final = np.float32(1e-30)
 
 
 class Rule(NamedTuple):
-    """How edges are chosen, as numbers that kernels can read."""
+    """Rule that chooses edges, as numbers that kernels can read."""
 
     kind: int
     q_scale: float
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
 
 
 class CompletedValues(NamedTuple):
-    """What the edges of one node are worth, and how far that moves the policy."""
+    """Values of the edges of one node, and their weight in the policy."""
 
     factor: np.float32
     """See :func:`q_factor`."""
@@ -54,7 +54,7 @@ class CompletedValues(NamedTuple):
     best: np.float32
     """The largest value of an edge."""
     unvisited_gain: np.float32
-    """What the prior of an edge without visits is multiplied with, in [0, 1]."""
+    """Factor of the prior of an edge without visits, in [0, 1]."""
 
 
 @lean_kernel
@@ -158,7 +158,7 @@ def complete_values(trees: Trees, rule: Rule, g: int, node: int) -> CompletedVal
 
 @lean_kernel
 def q_factor(rule: Rule, most_visits: int, value_scale: np.float32) -> np.float32:
-    """What values are multiplied with before they join logits, by the visits of the most visited.
+    """Return the factor of values before they join logits, by the visits of the most visited.
 
     Sigma of Danihelka et al. 2022, eq. 8, of values in the tree's scale.
     """
@@ -182,7 +182,7 @@ def visited_weight(prior: np.float32, value: np.float32, values: CompletedValues
 
 @lean_kernel
 def unvisited_weight(prior: np.float32, values: CompletedValues) -> np.float32:
-    """As :func:`visited_weight`, of an edge without visits."""
+    """Return the :func:`visited_weight` of an edge without visits."""
     weight: np.float32 = max(prior, LEAST_PRIOR)
     weight *= values.unvisited_gain
     return weight

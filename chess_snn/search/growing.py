@@ -70,7 +70,7 @@ class GrowingTree:
 
     @property
     def is_planted(self) -> bool:
-        """Whether there is a root."""
+        """Return whether there is a root."""
         return self._root is not None
 
     @property
@@ -79,7 +79,7 @@ class GrowingTree:
         return int(visits_and_sums(self._trees, 0, self._root_edges())[0].sum())
 
     def is_settled(self, simulations: float) -> bool:
-        """Whether the best action is the most visited one, and stays it for ``simulations`` more.
+        """Return whether ``simulations`` more cannot change that the best action leads.
 
         False where visits do not decide: in a tree that halves at its root.
         """
@@ -92,7 +92,7 @@ class GrowingTree:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another wave."""
+        """Return whether there is no room for another wave."""
         trees, leaves = self._trees, self.most_leaves
         edges = int(trees.edges_used[0]) + leaves * self._game.spec.max_legal
         return bool(

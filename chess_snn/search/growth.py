@@ -1,4 +1,4 @@
-"""How trees begin, grow and are re-rooted.
+"""Kernels that begin, grow and re-root trees.
 
 New nodes get priors, and values go back to the root. When a game goes on, the subtree of the action
 that was played becomes the tree. These kernels know trees, and rows of a
@@ -28,7 +28,7 @@ from chess_snn.types import (
 
 _WON: Final = np.float32(1)
 _OTHERWISE: Final = np.float32(1e-6)
-"""What is left of the prior of actions beside one that wins at once."""
+"""Share of their prior that actions keep beside one that wins at once."""
 _LEAST_SPREAD: Final = np.float32(0.01)
 """Values closer than this share of their size are not stretched to the whole scale, so that noise
 does not decide where all actions are worth the same."""

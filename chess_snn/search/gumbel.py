@@ -41,7 +41,7 @@ from chess_snn.search.trees import NO_NODE, Trees
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _NOTHING_LEFT: Final = -1
-"""In a table, instead of a number of visits: the search of a root with few actions is over."""
+"""Entry of a table instead of a number of visits: the search of a root with few actions is over."""
 
 
 class Candidates(NamedTuple):
@@ -130,7 +130,7 @@ def choose_root_edges(
     trees: Trees, rule: Rule, candidates: Candidates, plan: Int32Array, simulations: Int32Array,
     rows: Int32Array, edges: Int32Array,
 ) -> int:
-    """Of the candidates with the planned number of visits, those with the best scores and values.
+    """Choose the candidates with the planned visits and the best scores and values.
 
     Without visits they are the next ones: all values are the same then, and decide nothing.
     """
@@ -189,7 +189,7 @@ def conclude(
 
 @lean_kernel
 def _most_visits(candidates: Candidates, g: int, num_visited: int) -> int:
-    """Of the most visited of the first ``num_visited`` candidates."""
+    """Return the visits of the most visited of the first ``num_visited`` candidates."""
     most = 0
     for k in range(num_visited):
         most = max(most, candidates.visits[g, k])
@@ -200,7 +200,7 @@ def _most_visits(candidates: Candidates, g: int, num_visited: int) -> int:
 def _best_with(
     trees: Trees, rule: Rule, candidates: Candidates, g: int, num_visited: int, wanted: int
 ) -> int:
-    """Of the first candidates the one with ``wanted`` visits whose score plus value is largest."""
+    """Return the first candidate with ``wanted`` visits and the largest score plus value."""
     factor = q_factor(rule, _most_visits(candidates, g, num_visited), trees.value_scale[g])
     best, best_score = -1, np.float32(-np.inf)
     for k in range(num_visited):

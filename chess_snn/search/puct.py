@@ -102,7 +102,7 @@ def conclude(
 
 @lean_kernel
 def _draw_edge(trees: Trees, g: int, draws: np.uint64, temperature: float) -> int:
-    """From visits to the power of 1 / temperature, by the Gumbel-max trick; ties by the prior."""
+    """Draw from visits ** (1 / temperature) by the Gumbel-max trick; ties go by the prior."""
     first = trees.first_edge[g, 0]
     best, best_score, best_prior = int(first), -np.inf, np.float32(-1)
     for j in range(trees.num_edges[g, 0]):

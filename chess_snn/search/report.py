@@ -1,4 +1,4 @@
-"""What a search found at one root: a report, what is proved, and the best lines.
+"""Report of a search at one root: values, proofs, and the best lines.
 
 A node is won as soon as one action leads to a lost one, and lost once all of them lead to won ones
 (Winands, Björnsson & Saito 2008, §3.1). For games of two players who take turns.
@@ -35,9 +35,9 @@ class RootReport:
     target: Float32Array
     """float32[n]: the policy that the search recommends."""
     value_stm: float
-    """Of the position, after the search."""
+    """Value of the position, after the search."""
     network_value_stm: float
-    """Of the position, before it."""
+    """Value of the position, before it."""
     principal_variation: tuple[int, ...]
     """Actions: the most visited one of each node from the root on, the first one the search's
     choice. Of chance events, which are left out, the line follows the most visited too."""
@@ -124,7 +124,7 @@ class Line:
     visits: int
     prior: float
     value_stm: float
-    """In [-1, 1]: the mean of the visits; without visits the network's value of the root."""
+    """Return the mean of the visits in [-1, 1]; without visits the network's value of the root."""
     win_plies: int
     """Plies to a proved end of the game: positive where the side to move wins with the action,
     negative where it loses with it; 0 where nothing is proved."""
@@ -198,6 +198,6 @@ def _visits_and_sum(trees: Trees, edge: int) -> tuple[int, np.float32]:
 
 
 def _win_plies(trees: Trees, proofs: Int32Array, edge: int) -> int:
-    """Of an edge, as ``Line.win_plies``: its player wins where the child is lost."""
+    """Return ``Line.win_plies`` of an edge: its player wins where the child is lost."""
     child = int(trees.child[0, edge])
     return UNPROVED if child == NO_NODE else -int(proofs[child])

@@ -22,7 +22,7 @@ _FIRST_ROUND: Final = 16
 
 
 class Rounds:
-    """Which edges of the root the next descents of the one tree take."""
+    """Choice of the root's edges for the next descents of the one tree."""
 
     def __init__(self, rule: Rule) -> None:
         """``rule`` says how much values count beside priors."""

@@ -93,7 +93,7 @@ class SearchSettings:
         return max(self.considered_actions, simulations // 8)
 
     def num_searches(self, spec: GameSpec) -> int:
-        """Of how many searches a tree holds the simulations in a match; 1 where none is kept."""
+        """Searches whose simulations a tree holds in a match; 1 where none is kept."""
         is_kept = self.keeps_trees and self.kind == "puct"
         return _SEARCHES_KEPT if is_kept and spec.num_players == 2 and not spec.is_stochastic else 1
 
@@ -129,9 +129,10 @@ def make_search(
 def make_match_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
 ) -> Search:
-    """As :func:`make_search`, in play: with a tree from 1 simulation on, whatever ``kind`` says.
+    """Make a search for play: with a tree from 1 simulation on, whatever ``kind`` says.
 
-    It follows games from move to move, as the settings say.
+    Otherwise it is that of :func:`make_search`. It follows games from move to move, as the
+    settings say.
     """
     if simulations == 0:
         return PolicySearch(game, evaluator)
@@ -145,10 +146,10 @@ def make_tree_search(
     game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int,
     in_play: bool = False, num_searches: int = 1,
 ) -> TreeSearch:
-    """As :func:`make_search`, with a tree whatever ``kind`` says: "policy" grows Gumbel trees.
+    """Make a search with a tree whatever ``kind`` says: "policy" grows Gumbel trees.
 
-    Other actions are considered ``in_play`` than in self-play. Above 1, ``num_searches`` keeps the
-    trees of games, with room for so many searches.
+    Otherwise it is that of :func:`make_search`. Other actions are considered ``in_play`` than in
+    self-play. Above 1, ``num_searches`` keeps the trees of games, with room for so many searches.
     """
     check_range("simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     rule = settings.rule()

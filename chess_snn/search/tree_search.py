@@ -25,7 +25,7 @@ from chess_snn.types import Float32Array, Int16Array, Int32Array, Int64Array, UI
 
 
 class RootRule(Protocol):
-    """What distinguishes searches at the root."""
+    """Rule that distinguishes searches at the root."""
 
     def begin(
         self, trees: Trees, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array
@@ -63,7 +63,7 @@ class RootRule(Protocol):
 
 
 class _LastRun(NamedTuple):
-    """Which games were searched last."""
+    """Games that were searched last."""
 
     keys: UInt64Array
     """uint64[G]."""
@@ -170,7 +170,7 @@ class TreeSearch:
         return self._result
 
     def inspect(self, row: int) -> RootReport:
-        """What the last run found at ``row`` of its batch; valid until the next run."""
+        """Return what the last run found at ``row`` of its batch; valid until the next run."""
         if self._result is None:
             raise ValueError("nothing was searched yet")
         result = self._result

@@ -29,8 +29,8 @@ _TREE_BYTES: Final = 5 * 4
 _MOST_EDGES: Final = 2**31 - 1
 """Their numbers are int32."""
 _USUAL_EDGES: Final = 48
-"""Of a tree that grows until its memory is full: more than the mean in games of chess, which is
-about 35."""
+"""Edges a node in a tree that grows until its memory is full: more than the mean in games of
+chess, which is about 35."""
 
 
 class Trees(NamedTuple):
@@ -79,7 +79,7 @@ class Trees(NamedTuple):
 
 @lean_kernel
 def is_chance_node(is_chance: UInt8Array, g: int, node: int) -> bool:
-    """Whether nature moves at the node; of ``Trees.is_chance``."""
+    """Return whether nature moves at the node; of ``Trees.is_chance``."""
     return bool(is_chance.shape[1] > 0 and is_chance[g, node] > 0)
 
 
@@ -92,7 +92,7 @@ def copy_row(source: UInt64Array, target: UInt64Array) -> None:
 
 @lean_kernel
 def equal_rows(one: UInt64Array, other: UInt64Array) -> bool:
-    """Whether two rows hold the same words."""
+    """Return whether two rows hold the same words."""
     are_equal = True
     for word in range(len(one)):
         are_equal &= one[word] == other[word]

@@ -22,7 +22,7 @@ from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt8Array, UI
 
 
 class Wave:
-    """What a wave passes from kernel to kernel; allocated once, for the largest.
+    """Arrays that a wave passes from kernel to kernel; allocated once, for the largest.
 
     Row k is that of descent k: :mod:`chess_snn.search.descent` fills the rows of ``leaf`` with the
     positions before the leaves, ``actions``, ``leaves`` and ``is_new``.
