@@ -90,7 +90,7 @@ def decode_arrays(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How an array is divided into chunks."""
+    """Division of an array into chunks."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -169,7 +169,7 @@ def positive_sizes(found: list[int]) -> tuple[int, ...]:
 def _is_transposed(
     name: str, codecs: list[Json], dtype: np.dtype[Any], num_dimensions: int
 ) -> bool:
-    """Whether words are stored column by column; any other codecs than ours are refused."""
+    """Return whether words are stored column by column; any other codecs than ours are refused."""
     endian: Json = {"configuration": {"endian": "little"}} if dtype.itemsize > 1 else {}
     expected = [_TRANSPOSED] * (num_dimensions == 2) + [{"name": "bytes"} | endian]
     *found, last = codecs

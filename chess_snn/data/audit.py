@@ -1,4 +1,4 @@
-"""Whether recorded games can have been played, and whether shards are whole.
+"""Audit of recorded games and shards: could the games be played, are the shards whole?
 
 A shard is whole if its digests, the ranges of its columns and all of its games are right. Each game
 is replayed by its rules. All games advance together, a ply at a time, longest first: those still in
@@ -25,7 +25,7 @@ from chess_snn.types import BoolArray, Int16Array, Int32Array, Int64Array, Json,
 
 _FIRST_PLAYER: Final = 0
 _NO_POSITION: Final = (PositionError, LookupError, ValueError, AttributeError, AssertionError)
-"""What a row of noise raises on its way to the game's notation, or back from there."""
+"""Errors that a row of noise raises on its way to the game's notation, or back."""
 Verdict = Literal["whole", "damaged", "unknown version"]
 
 _TOLD_GAMES: Final = 3
@@ -59,7 +59,7 @@ def has_unlisted(
 
 
 def game_faults(game: Game, records: GameRecords) -> dict[int, str]:
-    """What is wrong with each game of ``records`` that cannot have been played, by its index.
+    """Describe the fault of each game of ``records`` that cannot have been played, by its index.
 
     A game begins at a possible position; every position is the one that the moves before it lead
     to; every action, played or in a policy target, is legal; a game ends where the rules end it,
@@ -93,7 +93,7 @@ def _possible_starts(game: Game, states: UInt64Array) -> tuple[UInt64Array, dict
 
 
 def start_fault(game: Game, state: UInt64Array) -> str | None:
-    """What is wrong with a game that begins at ``state`` uint64[R]; None where that is possible.
+    """Describe why no game begins at ``state`` uint64[R]; None where one can.
 
     Told by the game's notation, which nothing impossible passes.
     """
@@ -216,17 +216,17 @@ class _Replay:
 
 @dataclass(frozen=True, slots=True)
 class ShardAudit:
-    """What was found in one shard."""
+    """Findings in one shard."""
 
     verdict: Verdict
     fault: str = ""
-    """In words; empty of a whole one."""
+    """Faults in words; empty for a whole shard."""
     num_games: int = 0
     """0 unless the shard is whole; as those below."""
     num_positions: int = 0
     num_bytes: int = 0
     meta: Json = field(default_factory=dict)
-    """Of its manifest."""
+    """Digest of its manifest."""
 
 
 def audit_shards(game: Game, folders: Sequence[Path]) -> list[ShardAudit]:

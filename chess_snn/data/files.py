@@ -51,10 +51,10 @@ _MOST_JSON_BYTES = 1 << 28
 """A match of 100,000 games has less."""
 
 _UNREADABLE = {errno.EIO, errno.ELOOP}
-"""What file systems say of a file that they cannot give, and never will."""
+"""Error numbers of a file that the file system cannot give, and never will."""
 
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-"""What file systems say that have none."""
+"""Error numbers of file systems that have none."""
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def sweep_temporaries(parent: Path) -> list[Path]:
 
 
 def dead_temporaries(parent: Path) -> list[Path]:
-    """What :func:`sweep_temporaries` would remove from ``parent``."""
+    """Return what :func:`sweep_temporaries` would remove from ``parent``."""
     names = ((path, _TEMPORARY_NAME.fullmatch(path.name)) for path in parent.glob(".tmp-*"))
     return sorted(
         path for path, name in names
@@ -125,7 +125,7 @@ def _remove(path: Path) -> None:
 
 
 def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """What :func:`os.walk` yields of ``folder``; a folder that cannot be listed is an error.
+    """Yield what :func:`os.walk` yields of ``folder``; a folder that cannot be listed is an error.
 
     Raises:
         OSError: a folder is gone, or cannot be listed.

@@ -42,7 +42,7 @@ def with_digest(body: Json) -> Json:
 
 
 def is_own_digest(body: Json) -> bool:
-    """Whether the digest that ``body`` carries is its own."""
+    """Return whether the digest that ``body`` carries is its own."""
     try:
         return bool(body.get(DIGEST) == digest_of(body))
     except ValueError:  # NaN, which this program never writes
@@ -58,9 +58,9 @@ class StoredFormat:
     version: int
     """The version that is written."""
     upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
-    """By version, from the oldest that is read up to the one before ``version``."""
+    """Upgrades by version, from the oldest that is read up to the one before ``version``."""
     has_digest: bool = False
-    """Whether a file carries a digest of itself."""
+    """True if a file carries a digest of itself."""
 
     def __post_init__(self) -> None:
         assert sorted(self.upgrades) == list(range(self.oldest, self.version))
@@ -106,7 +106,7 @@ class StoredFormat:
         return with_digest(body) if self.has_digest else body
 
     def unsealed(self, body: Json, place: Path, hint: str) -> Json:
-        """What :meth:`sealed` was given, or a writer of an earlier version.
+        """Return what :meth:`sealed` was given, or a writer of an earlier version.
 
         Args:
             body: as read from the file.

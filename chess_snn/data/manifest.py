@@ -29,7 +29,7 @@ from chess_snn.types import Json
 
 MANIFEST_NAME = "MANIFEST.json"
 ARCHIVE_NAME = "archive.zip"
-"""What the manifest of a Zip file calls that file, as it was before the manifest was added."""
+"""Name of a Zip file in its own manifest, as it was before the manifest was added."""
 FORMAT = StoredFormat("chess-snn/manifest", version=1)
 
 _KEYS = {"schema", "version", "kind", "created", "meta", "files", "digest"}
@@ -47,14 +47,14 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a committed folder holds."""
+    """Contents of a committed folder."""
 
     kind: str
-    """What the folder is, e.g. ``"shard"`` or ``"checkpoint"``."""
+    """Kind of the folder, e.g. ``"shard"`` or ``"checkpoint"``."""
     created: str
     """When it was committed: ISO 8601, UTC; for people, never for ordering."""
     meta: Json
-    """What its maker noted: JSON values only."""
+    """Notes of its maker: JSON values only."""
     files: Mapping[str, StoredFile]
     """Every file but the manifest, by path relative to the folder, with ``/`` between parts; of a
     Zip file ``ARCHIVE_NAME`` alone."""
@@ -87,12 +87,12 @@ class Manifest:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a Zip file stands for the committed folder ``path``; it may be damaged."""
+    """Return whether a Zip file stands for the committed folder ``path``; it may be damaged."""
     return path.is_file()
 
 
 def is_committed(folder: Path) -> bool:
-    """Whether ``folder`` was committed; says nothing about damage since.
+    """Return whether ``folder`` was committed; says nothing about damage since.
 
     A file appears under its final name only when it is committed.
     """

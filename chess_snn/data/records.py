@@ -25,7 +25,7 @@ from chess_snn.types import (
 )
 
 START_KINDS: Final = ("ordinary", "practice", "restart", "mismatch")
-"""Where a game began: at the game's beginning (after a few random plies), at a simple position that
+"""Start of a game: at the game's beginning (after a few random plies), at a simple position that
 one side should win, in the middle of an earlier game, or where one side had played for material
 against random moves."""
 
@@ -170,13 +170,13 @@ def check_records(records: GameRecords) -> None:
     Raises:
         ValueError: naming the first column that is wrong.
     """
-    # In an order in which each check may rely on those before it.
+    # Each check may rely on those before it.
     for fault in chain(_shape_faults(records), _position_faults(records), _game_faults(records)):
         raise ValueError(fault)
 
 
 def spec_faults(spec: GameSpec, records: GameRecords) -> Iterator[str]:
-    """What is wrong with sound ``records`` as those of the game ``spec``."""
+    """Describe the fault of sound ``records`` as those of the game ``spec``."""
     for name, limit in {
         "actions": spec.num_actions,
         "target_actions": spec.num_actions,

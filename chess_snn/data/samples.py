@@ -52,7 +52,7 @@ _LAST_PLIES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """What the positions of some games are worth, in rewards."""
+    """Values of the positions of some games, in rewards."""
 
     returns: Float32Array
     """float32[N]: the lambda-returns G."""

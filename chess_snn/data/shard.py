@@ -42,10 +42,10 @@ from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
 SHARD_FORMAT: Final = StoredFormat("shard", version=3, upgrades={2: dict})
-"""Of both versions, the manifests say the same."""
+"""Versions whose manifests say the same."""
 
 _DECODING_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What metadata and chunks raise that are not those of a shard."""
+"""Errors that metadata and chunks raise that are not those of a shard."""
 
 
 def write_shard(folder: Path, records: GameRecords, meta: Json) -> Manifest:

@@ -32,7 +32,7 @@ Subset = Literal["training", "holdout"]
 """The two parts of a window; every game is in exactly one."""
 
 GAMES_BEFORE: Final = "games_before"
-"""In the meta of a shard: how many games of its iteration the shards before it have."""
+"""Key in the meta of a shard: how many games of its iteration the shards before it have."""
 
 _HOLDOUT_SEED: Final = 0
 """Not a campaign's seed: a game is held out in every window that contains it, or in none."""
@@ -241,7 +241,7 @@ def _check_names(shard_folders: Sequence[Path]) -> None:
 def _read(game: Game, folder: Path, holdout_every: int) -> _Games:
     records, manifest = read_shard_of(game.spec, folder)
     name, before = _shard_name(folder), manifest.meta.get(GAMES_BEFORE)
-    # By the first name: a game held out where it was played is held out in other campaigns too.
+    # Use the first name: a game held out where it was played is held out in other campaigns too.
     first_name = name.rpartition(INHERITED)[2]
     if before is None:
         draws = [derive_seed(_HOLDOUT_SEED, first_name, k) for k in range(records.num_games)]
@@ -254,7 +254,7 @@ def _read(game: Game, folder: Path, holdout_every: int) -> _Games:
 
 
 def _shard_name(folder: Path) -> str:
-    """What tells a shard from others, wherever its campaign lies: iteration and shard."""
+    """Return what tells a shard from others, wherever its campaign lies: iteration and shard."""
     return f"{folder.parent.name}/{folder.name}"
 
 
