@@ -52,14 +52,14 @@ class ImportSource:
     """Digest of its first games, and of who labelled them; it becomes part of a path."""
     games_per_shard: Annotated[int, Field(ge=1)]
     teacher: str = ""
-    """Who labelled the games, and how; empty for imported games."""
+    """Teacher that labelled the games, and its settings; empty for imported games."""
     selection: str = ""
     """Options that left games out; empty if none did."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFolder:
-    """Where the games of one PGN file are, or are on their way to."""
+    """Folder for the games of one PGN file."""
 
     path: Path
     source: ImportSource
@@ -135,7 +135,7 @@ class ImportFolder:
         write_json(self.path / REPORT_FILE, _REPORT.sealed(report.to_json()))
 
     def report(self) -> ImportReport | None:
-        """What came in; None as long as the import is not finished.
+        """Return what came in; None as long as the import is not finished.
 
         Raises:
             UnknownVersionError: it is of a version that is not read.
@@ -156,7 +156,7 @@ class ImportFolder:
 
 
 def is_import(path: Path) -> bool:
-    """Whether an import began in ``path``."""
+    """Return whether an import began in ``path``."""
     return (path / IMPORT_FILE).is_file()
 
 
@@ -178,7 +178,7 @@ def _check_new(path: Path) -> None:
 
 
 def shard_meta(source: ImportSource, first_game: int, sha256: str, report: ImportReport) -> Json:
-    """What the manifest of an imported shard notes."""
+    """Return what the manifest of an imported shard notes."""
     return {
         "game": "chess",
         "source": source.file,

@@ -163,7 +163,7 @@ def _read_squares(text: UInt8Array, at: int) -> tuple[int, int]:
 
 @kernel
 def _is_promotion(text: UInt8Array, at: int) -> bool:
-    """Whether a piece stands at ``at``, and not the b of another square or of a file."""
+    """Return whether a piece stands at ``at``, and not the b of another square or of a file."""
     if not _PROMOTIONS[byte_at(text, at)]:
         return False
     after = byte_at(text, at + 1)
@@ -172,7 +172,7 @@ def _is_promotion(text: UInt8Array, at: int) -> bool:
 
 @kernel
 def is_en_passant_mark(text: UInt8Array, at: int) -> bool:
-    """Whether ``e.p.`` or ``ep`` stands at ``at``."""
+    """Return whether ``e.p.`` or ``ep`` stands at ``at``."""
     return byte_at(text, at) == _E and byte_at(text, at + 1) in (_P, _DOT)
 
 

@@ -1,4 +1,4 @@
-"""From a piece of a PGN file to records: the games that are good, and why the others are not.
+"""Reading a piece of a PGN file: records of the good games, and why the others are not.
 
 A record of an imported game has the played move as its policy target and the result as its value.
 Its termination is what the rules say of the final position; where they say nothing, or that a draw
@@ -85,7 +85,7 @@ class _Replayed:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a scan found."""
+    """Findings of a scan."""
 
     text: bytes
     games: Int64Array

@@ -134,7 +134,7 @@ def write_movetext(
 
 @kernel
 def _is_at(row: UInt64Array, state: UInt64Array) -> bool:
-    """Whether ``row`` is the position that was recorded as ``state`` uint64[>= 5]."""
+    """Return whether ``row`` is the position that was recorded as ``state`` uint64[>= 5]."""
     is_same = True
     for word in range(RECORD_WORDS):
         is_same &= row[word] == state[word]

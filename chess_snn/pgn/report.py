@@ -126,7 +126,7 @@ class ImportReport:
 
     @classmethod
     def from_json(cls, body: Json) -> "ImportReport":
-        """What :meth:`to_json` gave.
+        """Read what :meth:`to_json` gave.
 
         Raises:
             ConfigError, KeyError, TypeError, ValueError: it is something else.

@@ -1,4 +1,4 @@
-"""From bytes of PGN to games: where each begins and ends, and the moves of its main line.
+"""Scan bytes of PGN for games: where each begins and ends, and the moves of its main line.
 
 One pass over the text (PGN standard, 1994, section 7): comments, variations, glyphs, move numbers
 and escaped lines are left out; of tag pairs only the extent is found. A game begins
@@ -139,7 +139,7 @@ def _note(games: Int64Array, state: Int64Array, fault: int, at: int) -> None:
 
 @kernel
 def _begins_game(text: UInt8Array, at: int, is_first: bool, state: Int64Array) -> bool:
-    """Whether the bracket at ``at`` begins a game; see the rules at the head of the module.
+    """Return whether the bracket at ``at`` begins a game; see the rules at the head of the module.
 
     ``is_first`` says whether it is the first in its line.
     """

@@ -1,4 +1,4 @@
-"""Which games of a PGN file are imported, by their tags and results: moves are read later.
+"""Selection of the games of a PGN file by tags and results; moves are read later.
 
 Speeds are those of Lichess: seconds of the initial time and 40 times the increment decide.
 """

@@ -107,7 +107,7 @@ def _games(path: Path, blocks: Iterator[bytes]) -> Iterator[tuple[FoundGame, byt
     for block in blocks:
         rest += block
         begin = 0
-        # What stands before the first game goes with it; the last game may go on in the next block.
+        # Text before the first game goes with it; the last game may go on in the next block.
         for game, following in pairwise(find_games(rest)):
             if last is not None:
                 yield last
@@ -159,7 +159,7 @@ def _decompress(
     path: Path, packed: Iterator[bytes], new_stream: Callable[[], Any],
     fault: type[Exception],
 ) -> Iterator[bytes]:
-    """What ``packed`` holds; one stream may follow another, as ``cat a.gz b.gz`` has it."""
+    """Unpack ``packed``; one stream may follow another, as ``cat a.gz b.gz`` has it."""
     stream, is_between = new_stream(), True
     try:
         for block in packed:

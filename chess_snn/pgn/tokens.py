@@ -58,7 +58,7 @@ _TAG: Final = re.compile(
 
 @kernel
 def is_event(text: UInt8Array, at: int) -> bool:
-    """Whether the tag pair at ``at`` is ``Event``, which comes first in a game."""
+    """Return whether the tag pair at ``at`` is ``Event``, which comes first in a game."""
     for k in range(len(_EVENT)):
         if byte_at(text, at + k) != _EVENT[k]:
             return False
@@ -67,7 +67,7 @@ def is_event(text: UInt8Array, at: int) -> bool:
 
 @kernel
 def is_in_first_column(text: UInt8Array, at: int) -> bool:
-    """Whether a line begins at ``at``."""
+    """Return whether a line begins at ``at``."""
     return at == 0 or text[at - 1] in (_LF, _CR)
 
 
@@ -118,7 +118,7 @@ def skip_number(text: UInt8Array, at: int) -> int:
 
 @kernel
 def is_move_number(text: UInt8Array, at: int) -> bool:
-    """Whether digits at ``at`` number a move; ``0-0`` castles, and ``0000`` is not a move."""
+    """Return whether digits at ``at`` number a move; ``0-0`` castles, ``0000`` is a null move."""
     end = skip_number(text, at)
     if end == at or byte_at(text, end) == _DASH:
         return False
@@ -127,7 +127,7 @@ def is_move_number(text: UInt8Array, at: int) -> bool:
 
 @kernel
 def is_number_one(text: UInt8Array, at: int) -> bool:
-    """Whether the number at ``at`` is 1."""
+    """Return whether the number at ``at`` is 1."""
     return byte_at(text, at) == _ONE and skip_number(text, at) == at + 1
 
 
@@ -184,21 +184,21 @@ class Header:
     """The tag pairs that matter to an import."""
 
     fen: str | None
-    """Where the game begins; None for the initial position."""
+    """Position that the game begins at; None for the initial position."""
     result: int | None
     """WHITE_WON, DRAWN or BLACK_WON; None where the header does not say."""
     start_kind: int
     """Index into ``START_KINDS``."""
     truncated_value_white: float
-    """In [-1, 1]; 0 unless the header says otherwise."""
+    """Value in [-1, 1]; 0 unless the header says otherwise."""
     is_latin1: bool
-    """Whether it is not UTF-8."""
+    """True if it is not UTF-8."""
 
 
 PLAIN_START: Final = START_KINDS.index("ordinary")
-"""Of a game from the initial position."""
+"""Mark of a game from the initial position."""
 POSITION_START: Final = START_KINDS.index("restart")
-"""Of a game from a FEN, the beginning of which is unknown."""
+"""Mark of a game from a FEN, the beginning of which is unknown."""
 
 
 def parse_header(tags: bytes) -> Header:

@@ -1,4 +1,4 @@
-"""From records to PGN, in the standard's export format, such that it imports to the same games.
+"""Writing records as PGN, in the standard's export format, which imports to the same games.
 
 Our own tags say what PGN has no word for (:mod:`chess_snn.pgn.tokens`). Root values and
 policy targets are not written.
@@ -29,14 +29,14 @@ from chess_snn.pgn.tokens import (
 from chess_snn.types import Int16Array, UInt64Array
 
 _RESULTS: Final = {1: WHITE_WON, 0: DRAWN, -1: BLACK_WON}
-"""By outcome, white's view."""
+"""Result by outcome, white's view."""
 _KEPT_STARTS: Final = 1024
 """First positions that are known to be possible; few games begin elsewhere."""
 _NORMAL, _ADJUDICATED = "normal", "adjudication"
 
 
 def standard_tags(records: GameRecords, game: int, *, is_cut: bool = False) -> dict[str, str]:
-    """What PGN says of the end and the beginning of a game.
+    """Return what PGN says of the end and the beginning of a game.
 
     Args:
         records: where it is.
