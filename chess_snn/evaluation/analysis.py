@@ -31,7 +31,7 @@ class Analysis:
     """float32[n]: the reward of each action and what the network expects after it, without search;
     in a game of chance before the event."""
     report: RootReport
-    """What the search found."""
+    """Findings of the search."""
 
     def ranking(self) -> list[int]:
         """Indices of the actions: the search's choice first, then by visits, then by policy."""

@@ -1,4 +1,4 @@
-"""Which of two players is better: how likely that is, and a test that stops once games say so.
+"""Comparison of two players: likelihood of superiority, and a test that stops once decided.
 
 Likelihood of superiority: nothing is known of the five chances of a pair's scores beforehand, so
 they have a uniform prior, and given the pairs a Dirichlet posterior. The likelihood of superiority
@@ -38,13 +38,13 @@ from chess_snn.settings import settings_class
 from chess_snn.types import Float64Array, Int64Array, Json
 
 _PRIOR: Final = 1.0
-"""Of each chance: a uniform distribution over all of them."""
+"""Prior weight of each chance: a uniform distribution over all of them."""
 
 _LOG_SMALLEST: Final = -42.0
 _LOG_LARGEST: Final = 12.0
 _NUM_POINTS: Final = 1 << 13
 _MOST_POINTS: Final = 60
-"""Of a curve over the pairs played."""
+"""Most points of a curve over the pairs played."""
 SprtState = Literal["continue", "accept", "reject"]
 _UNSEEN: Final = 1e-3
 """Pairs of a score that has not occurred: without any, a mean outside of what has occurred would
@@ -114,11 +114,11 @@ class Comparison:
 
     @property
     def probability(self) -> float:
-        """That :attr:`better` is, in [0.5, 1]."""
+        """Return the probability that :attr:`better` is better, in [0.5, 1]."""
         return max(self.superiority, 1.0 - self.superiority)
 
     def to_json(self) -> Json:
-        """What there is beside the match."""
+        """Return the JSON of all but the match."""
         return {
             "likelihood_of_superiority": self.superiority,
             "better": self.better,
@@ -149,7 +149,7 @@ def elo_json(result: MatchResult) -> Json:
 
 @settings_class("promotion")
 class SprtSettings:
-    """What a candidate must show against the champion to replace it."""
+    """Test that a candidate must pass against the champion to replace it."""
 
     elo0: Elo = 0.0
     """A candidate no better than this, in Elo points above the champion, is to be rejected."""

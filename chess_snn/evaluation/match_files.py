@@ -32,7 +32,7 @@ _FORMAT: Final = StoredFormat(
 PLAYER_FACTS: Final = {
     "generation": "Generation", "simulations": "Simulations", "config_digest": "ConfigDigest",
 }
-"""What may be known of a player that is a network, and the end of its tag: its generation in a
+"""Facts that may be known of a network as a player, and the end of its tag: generation in a
 campaign, its simulations a move (0 is without search), and the digest of the campaign's settings,
 12 hexadecimal digits."""
 _PGN_GAME: Final = "chess"
@@ -57,7 +57,7 @@ def write_match(path: Path, result: MatchResult, more: Json | None = None) -> No
 
 
 def read_match_body(path: Path) -> Json:
-    """What :func:`write_match` put at ``path``, for :meth:`MatchResult.from_json`.
+    """Read what :func:`write_match` put at ``path``, for :meth:`MatchResult.from_json`.
 
     Raises:
         UnknownVersionError: it is of a version that is not read.
@@ -184,7 +184,7 @@ def check_pgn_game(game: Game) -> None:
 
 
 def match_fault(game: Game, result: MatchResult, body: Json) -> str | None:
-    """What is wrong with a match, in words; None where nothing is.
+    """Describe the fault of a match; None where it has none.
 
     Every game begins at its opening, its moves are legal, the rules end it as is recorded, and the
     figures are those of the games.
@@ -243,7 +243,7 @@ def _replay(game: Game, result: MatchResult) -> UInt64Array:
 
 
 def _openings(game: Game, result: MatchResult) -> tuple[UInt64Array, UInt64Array | None]:
-    """Where the games begin, and in a game of one player uint64[n], the seed of each."""
+    """Return where the games begin, and in a game of one player uint64[n], the seed of each."""
     try:
         openings = np.array([game.parse_state(text) for text in result.opening_positions])
         seeds = seeds_of_keys(result.opening_keys) if result.is_solo else None

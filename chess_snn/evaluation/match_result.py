@@ -38,15 +38,15 @@ FORFEIT_ENDING: Final = "forfeit"
 VOID_ENDING: Final = "void"
 """Ending of a game that a program left without an answer."""
 _ENDING_WITHOUT_RULE: Final = {0.5: CUT, 0.0: FORFEIT_ENDING, 1.0: FORFEIT_ENDING}
-"""By the score of a game that ended by no rule."""
+"""Ending by the score of a game that ended by no rule."""
 _SCORES: Final = {None: np.nan, 0: 0.0, 0.5: 0.5, 1: 1.0}
-"""What a game may score, as JSON has it."""
+"""Possible scores of a game, as JSON has them."""
 _COLUMNS: Final = ("scores_a", "terminations", "plies", "actions", "points", "milestones")
 """Arrays that those of several matches are joined to."""
 _SOLO_COLUMNS: Final[dict[str, type]] = {"points": float, "milestones": int}
-"""Of every game, in a game of one player alone."""
+"""Columns of every game, in a game of one player alone."""
 DETAILS: Final = ("openings", "per_game")
-"""What :meth:`MatchResult.to_json` says beyond :meth:`MatchResult.summary`."""
+"""Keys of :meth:`MatchResult.to_json` beyond those of :meth:`MatchResult.summary`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ class MatchResult:
     actions: Int16Array
     """int16[sum of plies]: the actions played, game after game."""
     programs: dict[str, ProgramFacts] = field(default_factory=dict)
-    """By name, the players that are other programs."""
+    """Facts, by name, of the players that are other programs."""
     points: Float64Array = field(default_factory=lambda: np.empty(0))
     """float64[n]: the game's own score, in a game of one player; else float64[0]."""
     milestones: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
@@ -83,7 +83,7 @@ class MatchResult:
 
     @property
     def is_solo(self) -> bool:
-        """Whether it is a match of a one-player game."""
+        """Return whether it is a match of a one-player game."""
         return self.spec.num_players == 1
 
     @property
@@ -111,7 +111,7 @@ class MatchResult:
 
     @property
     def endings(self) -> list[str]:
-        """How each game ended: a rule's name, ``CUT``, ``FORFEIT_ENDING`` or ``VOID_ENDING``."""
+        """Return each game's end: a rule's name, ``CUT``, ``FORFEIT_ENDING`` or ``VOID_ENDING``."""
         names = list(self.spec.terminations)
         without_rule = dict.fromkeys(_ENDING_WITHOUT_RULE, CUT) if self.is_solo else (
             _ENDING_WITHOUT_RULE
@@ -191,11 +191,11 @@ class MatchResult:
         return dict(Counter(self.endings).most_common())
 
     def points_ahead(self) -> Json:
-        """By how many points a is ahead of b on a seed: ``mean`` and 95 % interval."""
+        """Return by how many points a is ahead of b on a seed: ``mean`` and 95 % interval."""
         return paired_difference(*self.points.reshape(-1, 2).T)
 
     def point_figures(self) -> Json:
-        """Of a game of one player: figures of ``a``'s games and of ``b``'s, and ``ahead``."""
+        """Return figures of ``a``'s and ``b``'s games, and ``ahead``, in a game of one player."""
         sides = {"a": self.a_is_white, "b": ~self.a_is_white}
         figures = {
             name: point_figures(
@@ -292,7 +292,7 @@ class MatchResult:
             raise ValueError("games that are not in the order of openings and colours")
 
     def _columns_in_order(self) -> Json:
-        """What files say of the order of the games."""
+        """Return the columns in the order of the games that files have."""
         return {
             "opening_index": self.opening_index.tolist(), "a_is_white": self.a_is_white.tolist(),
         }
@@ -319,7 +319,7 @@ class MatchResult:
 
 
 def identities_of(results: Iterable[MatchResult]) -> dict[str, str]:
-    """By name, what the program behind each player that is one calls itself.
+    """Return the identity of the program behind each player that is one, by name.
 
     Results that are joined keep one identity a program: ask before that.
 
@@ -350,13 +350,13 @@ def _each(kind: type[Any], values: object) -> list[Any]:
 
 
 def _solo_columns(games: Json, *, is_solo: bool) -> dict[str, Any]:
-    """Those of ``_SOLO_COLUMNS``, none of them in a game of two players."""
+    """Return those of ``_SOLO_COLUMNS``, none of them in a game of two players."""
     kinds = _SOLO_COLUMNS if is_solo else {}
     return {name: np.array(_each(kind, games[name]), kind) for name, kind in kinds.items()}
 
 
 def _programs_of(parts: Sequence[MatchResult]) -> dict[str, ProgramFacts]:
-    """What all parts say of each program: failures add up, the last of them is kept."""
+    """Merge what the parts say of each program: failures add up, the last of them is kept."""
     programs: dict[str, ProgramFacts] = {}
     for part in parts:
         for name, facts in part.programs.items():

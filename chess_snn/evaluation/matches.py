@@ -192,7 +192,7 @@ def _stream_keys(result: MatchResult, seed: int) -> UInt64Array:
     keys = np.empty((2, result.num_games), dtype=np.uint64)
     for seat, name in ((_SEAT_A, result.player_a), (_SEAT_B, result.player_b)):
         stream = generator(seed, "match", name)
-        # Of each opening: the stream with black, then that with white.
+        # Each opening has the stream with black, then that with white.
         by_colour = stream.integers(0, 2**64, size=(result.num_games // 2, 2), dtype=np.uint64)
         keys[seat] = (by_colour[:, ::-1] if seat == _SEAT_A else by_colour).ravel()
     return keys

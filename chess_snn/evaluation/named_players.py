@@ -49,7 +49,7 @@ KNOWN_PLAYERS = (
     f"expectimax:N (N from 1 to {MAX_EXPECTIMAX_DEPTH})", *ENGINE_FORMS,
     "PLAYER~P (P % of its moves are random)",
 )
-"""How each player is written."""
+"""Forms of the players' names."""
 _NAMES: Final = ("random", "greedy", "minimax", "expectimax", "stockfish")
 _OURS: Final = re.compile(r"(random|greedy|minimax|expectimax)(?=[:~]|$)")
 _HEAD: Final = re.compile(r"[^:@~]*")
@@ -91,7 +91,7 @@ class DilutedPlayer:
 
     @property
     def program(self) -> ProgramFacts | None:
-        """Of the player within; None where that is one of ours."""
+        """Return the program of the player within; None where that is one of ours."""
         return program_of(self._player)
 
     def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
@@ -154,7 +154,7 @@ def check_player(game: Game, text: str) -> None:
 
 
 def _parse(game: Game, text: str) -> Callable[[EngineSettings], Player]:
-    """What makes the player called ``text``."""
+    """Return what makes the player called ``text``."""
     inner, percent = split_dilution(text)
     if percent is not None:
         check_dilution(inner, percent)  # first: it may be diluted a thousand times
@@ -191,7 +191,7 @@ def nearest_player(text: str) -> str | None:
 
 
 def is_player_name(text: str) -> bool:
-    """Whether ``text`` is meant for :func:`make_player`, if perhaps wrongly written."""
+    """Return whether ``text`` is meant for :func:`make_player`, if perhaps wrongly written."""
     return is_engine_name(text) or _OURS.match(text) is not None
 
 

@@ -32,7 +32,7 @@ COMMENT: Final = "#"
 BOOK_KEY: Final = "book:"
 """Begins the keys of openings of the book."""
 OpeningSource = Literal["book", "random"]
-"""Where the openings of a match come from."""
+"""Source of the openings of a match."""
 _MAX_ROUNDS = 64
 """Rounds of drawing before giving up; a round draws twice as many starts as are wanted."""
 _NUMBER: Final = "num_openings"
@@ -57,7 +57,7 @@ class BookLine:
         return f"{BOOK_KEY}{self.number:04d}"
 
     def __str__(self) -> str:
-        """As in the file."""
+        """Return the text of the opening as in the file."""
         return " ".join([f"{self.number:04d}", f"{self.centipawns_white:+d}", *self.moves])
 
 
@@ -146,7 +146,7 @@ def check_book(game: Game, num_openings: int, setting: str) -> None:
 
 
 def opening_keys(game: Game, states: UInt64Array) -> tuple[str, ...]:
-    """What ``states`` uint64[n, W] are called wherever matches are stored or rated.
+    """Return the names of ``states`` uint64[n, W] wherever matches are stored or rated.
 
     Equal keys are equal positions, in any match: ``book:0123`` in the book, else the position in
     the game's notation.

@@ -17,7 +17,7 @@ _STORED: Final = np.dtype("<i2")
 
 
 class MoveLog:
-    """What was played in each turn of a match."""
+    """Moves of each turn of a match."""
 
     def __init__(self) -> None:
         self._turns: list[tuple[Int64Array, Int16Array]] = []

@@ -1,4 +1,4 @@
-"""Who can play a match: the interface, a random mover, any search, and players that look ahead.
+"""Players of a match: the interface, a random mover, any search, and players that look ahead.
 
 Dimensions: G games, M columns for legal actions.
 """
@@ -17,9 +17,9 @@ from chess_snn.search.base import Search
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 FORFEIT: Final = -2
-"""In place of an action: the player broke the rules, and loses the game."""
+"""Stand-in for an action: the player broke the rules, and loses the game."""
 VOID: Final = -3
-"""In place of an action: the player could not answer, and the game does not count."""
+"""Stand-in for an action: the player could not answer, and the game does not count."""
 MAX_DEPTH = 6
 """Deepest tree offered; each level multiplies the work by the number of legal actions."""
 MAX_EXPECTIMAX_DEPTH = 4
@@ -28,19 +28,19 @@ MAX_EXPECTIMAX_DEPTH = 4
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """What is known of the program behind a player."""
+    """Facts about the program behind a player."""
 
     identity: str
     """Its name and version, in its own words."""
     failures: int
-    """How often it died, hung or did not answer, and was restarted."""
+    """Number of times that it died, hung or did not answer, and was restarted."""
     last_failure: str | None
-    """What happened, and in which position."""
+    """Last failure, and its position."""
     last_illegal: str | None
     """The last answer that was no legal move, and its position."""
 
     def followed_by(self, later: "ProgramFacts") -> "ProgramFacts":
-        """What is known after more games of the same program."""
+        """Return the facts after more games of the same program."""
         return ProgramFacts(
             later.identity,
             self.failures + later.failures,

@@ -1,4 +1,4 @@
-"""What scores are worth: in Elo points, in pairs of games, and how sure they are.
+"""Scores in Elo points and in pairs of games, and how sure they are.
 
 400 Elo points are odds of 10 : 1, so one *nat* of log-odds is 400 / ln 10 points. Ratings are
 fitted in nats and shown in points.

@@ -63,7 +63,7 @@ def match_seeds(seed: int, num_seeds: int) -> UInt64Array:
 
 
 def seed_keys(seeds: UInt64Array) -> tuple[str, ...]:
-    """What ``seeds`` uint64[n] are called wherever matches are stored or rated."""
+    """Return the names of ``seeds`` uint64[n] wherever matches are stored or rated."""
     return tuple(f"{SEED_KEY}{seed:016x}" for seed in seeds.tolist())
 
 
@@ -156,7 +156,7 @@ def point_figures(
 
 
 def paired_difference(points_a: Float64Array, points_b: Float64Array) -> Json:
-    """How far a is ahead of b on the same seeds, float64[n] each: ``mean``, ``low``, ``high``.
+    """Return a's lead over b on the same seeds, float64[n] each: ``mean``, ``low``, ``high``.
 
     The interval is the 95 % one of the mean difference; its ends are None for a single seed.
     """

@@ -23,7 +23,7 @@ from chess_snn.search.base import Search
 from chess_snn.types import BoolArray, Int16Array, Int64Array, Progress, UInt64Array
 
 MOST_MOVES = 2
-"""Of a win: three moves would cost hours to prove."""
+"""Moves of a win: three moves would cost hours to prove."""
 
 _GAMES_A_ROUND = 512
 _MOST_PLIES = 300
@@ -32,7 +32,7 @@ DEFAULT_MAX_PLIES = 100
 SUITE_SEED = 2024
 """The suite is the same for all campaigns and generations, so that its figures can be compared."""
 _LEAST_ADVANTAGE = 5.0
-"""Of the heuristic; in chess a rook, so that there are no endings of a pawn."""
+"""Least advantage by the heuristic; in chess a rook, so that there are no endings of a pawn."""
 _MAX_ROUNDS = 64
 """Rounds of drawing before giving up; a round draws four times as many positions as are wanted."""
 
@@ -85,7 +85,7 @@ def winning_actions(game: Game, position: GameBatch, num_moves: int) -> Int16Arr
 
 
 def num_solved(game: Game, search: Search, positions: GameBatch, num_moves: int) -> int:
-    """How many of ``positions`` the search, without noise, answers with an action that wins."""
+    """Count ``positions`` that the search, without noise, answers with an action that wins."""
     chosen = _choose(search, positions, ply=0)
     return sum(
         bool(chosen[row] in winning_actions(game, _row(positions, row), num_moves))
@@ -114,7 +114,7 @@ def _shortly_before_wins(game: Game, num_plies: int, seed: int) -> Iterator[UInt
 
 
 def _is_lost_in_two(game: Game, position: GameBatch) -> bool:
-    """Whether every action of a batch of one can be answered by a win at once."""
+    """Return whether every action of a batch of one can be answered by a win at once."""
     if not position.num_legal[0]:
         return False
     replies = _children(game, position)
@@ -144,12 +144,12 @@ def _one(game: Game, state: UInt64Array) -> GameBatch:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How a suite of won positions ended; the counts add up to its size."""
+    """Results of a suite of won positions; the counts add up to its size."""
 
     won: int
     """Games that the strong side won."""
     drawn: int
-    """By the rules."""
+    """Games drawn by the rules."""
     lost: int
     truncated: int
     """Games that reached the ply limit."""

@@ -23,9 +23,9 @@ from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 ENGINE_FORMS: Final = ("stockfish@NODES", "stockfish:depth=N", "uci:ENGINE@NODES")
-"""How engines are written; ``uci:ENGINE:depth=N`` too."""
+"""Forms of an engine's name; ``uci:ENGINE:depth=N`` too."""
 GAMES_FOLDER: Final = "/usr/games"
-"""Where Debian and its children put engines; often not on PATH."""
+"""Folder where Debian and its children put engines; often not on PATH."""
 
 _MOST: Final = {"nodes": 1_000_000_000, "depth": 100}
 _ENGINE: Final = re.compile(r"(stockfish|uci)(?=[:@]|$)")
@@ -68,7 +68,7 @@ class EnginePlayer:
 
     @property
     def program(self) -> ProgramFacts:
-        """What the engine calls itself, and what it did wrong; starts it if need be.
+        """Name the engine, and its faults; starts it if need be.
 
         Raises:
             EngineError: the engine does not start.
@@ -108,7 +108,7 @@ class EnginePlayer:
 
 
 def is_engine_name(text: str) -> bool:
-    """Whether ``text`` is meant to be an engine, if perhaps wrongly written."""
+    """Return whether ``text`` is meant to be an engine, if perhaps wrongly written."""
     return _ENGINE.match(text) is not None
 
 

@@ -21,23 +21,23 @@ _Result = TypeVar("_Result")
 
 @settings_class("engine")
 class EngineSettings:
-    """How engines are run; none of it changes what a healthy engine plays."""
+    """Settings of running engines; none of it changes what a healthy engine plays."""
 
     processes: int = Field(default=0, ge=0, le=1024)
-    """Of one player, each with one thread; 0 is one for every core this program may use."""
+    """Processes of one player, each with one thread; 0 is one for every core of this program."""
     answer_s: float = Field(default=10.0, gt=0.0, le=86_400.0)
     """An engine that has not moved after this many seconds counts as dead."""
     start_s: float = Field(default=10.0, gt=0.0, le=3600.0)
     """The same for an engine that has just been started."""
     restarts: int = Field(default=2, ge=0, le=100)
-    """How often a position is asked again of a fresh process before its game is void."""
+    """Number of times a position is asked again of a fresh process before its game is void."""
     give_up_after: int = Field(default=8, ge=1)
     """After this many unanswered positions in a row the engine is not asked again: all games are
     void."""
 
     @property
     def num_processes(self) -> int:
-        """Of one player, >= 1."""
+        """Return the processes of one player, >= 1."""
         return self.processes or num_cores()
 
 
@@ -47,7 +47,7 @@ class EnginePool:
     def __init__(self, program: Path, limit: chess.engine.Limit, settings: EngineSettings) -> None:
         """Nothing is started yet; every position is searched up to ``limit``."""
         self.failures = 0
-        """How often a process had to be replaced."""
+        """Number of processes that were replaced."""
         self.last_failure: str | None = None
         self._program, self._limit, self._settings = program, limit, settings
         self._processes: list[EngineProcess | None] = [None] * settings.num_processes
@@ -58,7 +58,7 @@ class EnginePool:
 
     @property
     def identity(self) -> str:
-        """What the engine calls itself; starts a process where none was started before.
+        """Return what the engine calls itself; starts a process where none was started before.
 
         Raises:
             EngineError: it does not start.
@@ -194,7 +194,7 @@ class EnginePool:
 
 
 def engine_identity(program: Path) -> str:
-    """What the engine at ``program`` calls itself.
+    """Return what the engine at ``program`` calls itself.
 
     Raises:
         EngineError: it does not start, or does not answer as an engine would.

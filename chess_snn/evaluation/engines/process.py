@@ -41,7 +41,7 @@ class Candidate:
     """One move that an engine considered, in the side to move's view."""
 
     move: str
-    """As the engine wrote it, legal or not."""
+    """Move as the engine wrote it, legal or not."""
     unit: str
     """``cp``, or ``mate`` where ``score`` is the moves to mate, negative if it is mated."""
     score: int
@@ -53,12 +53,12 @@ class EngineProcess(chess.engine.UciProtocol):
     def __init__(self) -> None:
         super().__init__()
         self.identity = ""
-        """What the engine calls itself, after the greeting: ``Stockfish 15.1``."""
+        """Name that the engine gave itself, after the greeting: ``Stockfish 15.1``."""
         self._exited = asyncio.Event()
         self._answer: str | None = None
         """The first move that it named since this was set to None; "" where it named none."""
         self._candidates: dict[str, Candidate] | None = None
-        """What it said last of each line, by the line's number; None where that is not asked."""
+        """Last report of each line, by the line's number; None where that is not asked."""
         self._has_long_line = False
 
     @classmethod

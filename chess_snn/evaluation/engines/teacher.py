@@ -26,7 +26,7 @@ from chess_snn.types import Float32Array, UInt64Array
 
 _MOST_LINES: Final = 64
 _LICHESS_SLOPE: Final = 0.00368208
-"""Of the expected score, per centipawn; from lichess's page on accuracy."""
+"""Slope of the expected score, per centipawn; from lichess's page on accuracy."""
 _MATE_CP: Final = 10_000
 _CP_PER_MOVE: Final = 100
 _MOST_CP: Final = 5_000
@@ -35,7 +35,7 @@ _MOST_CP: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """How an engine's answer becomes a policy."""
+    """Settings that make a policy of an engine's answer."""
 
     number: int = 4
     """Moves that get a share of the policy."""
@@ -67,7 +67,7 @@ class EngineTeacher:
 
     @property
     def identity(self) -> str:
-        """What the engine calls itself; starts it if need be.
+        """Return what the engine calls itself; starts it if need be.
 
         Raises:
             EngineError: it does not start.
@@ -75,7 +75,7 @@ class EngineTeacher:
         return self._pool.identity
 
     def label(self, batch: GameBatch) -> SearchResult:
-        """What the engine says of every row of ``batch``, none of which has ended.
+        """Label every row of ``batch``, none of which has ended.
 
         The labels depend on the rows and their order alone, if the budget is nodes or depth.
 
@@ -124,5 +124,5 @@ def softmax_of(scores: np.ndarray, temperature_cp: float) -> Float32Array:
 
 
 def expected_score(score: float) -> float:
-    """In [-1, 1]: what a score in centipawns is worth; see the head of the module."""
+    """Return the value in [-1, 1] of a score in centipawns; see the head of the module."""
     return float(2.0 / (1.0 + np.exp(-_LICHESS_SLOPE * np.clip(score, -_MATE_CP, _MATE_CP))) - 1.0)

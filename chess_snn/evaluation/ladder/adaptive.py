@@ -46,15 +46,15 @@ PlayBatch = Callable[[str, int], MatchResult]
 
 @dataclass(frozen=True, slots=True)
 class RungScore:
-    """What was scored against one rung."""
+    """Score against one rung."""
 
     points: float
     num_games: int
-    """That count; >= 1."""
+    """Games that count; >= 1."""
 
     @classmethod
     def of(cls, batches: Sequence[MatchResult]) -> Self:
-        """What the first player of ``batches`` scored in all of them."""
+        """Add up what the first player of ``batches`` scored."""
         points = sum(batch.score * batch.num_scored for batch in batches)
         return cls(points, sum(batch.num_scored for batch in batches))
 
@@ -86,7 +86,7 @@ def next_rung(scores: Mapping[int, RungScore], start: int, elos: Sequence[float]
 
 
 def has_arrived(scores: Mapping[int, RungScore], start: int, elos: Sequence[float]) -> bool:
-    """Whether the test need go neither up nor down, and has played its three rungs."""
+    """Return whether the test need go neither up nor down, and has played its three rungs."""
     return _walk_end(scores, start, len(elos)) in scores and all(
         rung in scores for rung in bracketing_rungs(scores, start, elos)
     )
@@ -126,7 +126,7 @@ def distance_to_ladder(
 
 
 def _walk_end(scores: Mapping[int, RungScore], start: int, num_rungs: int) -> int:
-    """Where a walk from ``start`` leads: to a rung not played yet, or one to stay at."""
+    """Follow a walk from ``start``: to a rung not played yet, or one to stay at."""
     passed, rung = {start}, start
     while rung in scores:
         score = scores[rung].score

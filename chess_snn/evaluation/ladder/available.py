@@ -13,7 +13,7 @@ from chess_snn.games import get_game
 
 
 def uses_engine(player: str) -> bool:
-    """Whether another program must be installed for ``player`` to play."""
+    """Return whether another program must be installed for ``player`` to play."""
     return is_engine_name(split_dilution(player)[0])
 
 
@@ -22,11 +22,11 @@ class AvailablePlayers:
     """The players that can be played, and why the others cannot."""
 
     players: tuple[str, ...]
-    """In the order in which they were asked for."""
+    """Players in the order in which they were asked for."""
     notice: str | None
     """One line: what is missing, and what helps; None if nothing is."""
     approximate: Mapping[str, str] = field(default_factory=dict)
-    """Those among ``players`` whose engine is of another version than in the ladder's games, and
+    """Players whose engine is of another version than in the ladder's games, and
     what it calls itself."""
 
 

@@ -22,7 +22,7 @@ from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.types import Int64Array, Json
 
 _OUTCOMES: Final = (1, 0, -1)
-"""As numbers, of (win, draw, loss)."""
+"""Numbers of (win, draw, loss)."""
 SCHEMA: Final = 2
 LADDER_FILE: Final = "ladder.json"
 _DATA: Final = "data"
@@ -57,7 +57,7 @@ class PairResults:
 
     @classmethod
     def from_json(cls, body: Json) -> Self:
-        """What :meth:`to_json` wrote.
+        """Read what :meth:`to_json` wrote.
 
         Raises:
             KeyError, TypeError, ValueError: it is damaged.
@@ -132,13 +132,13 @@ class Ladder:
     """The weakest first."""
     pairings: tuple[PairResults, ...]
     programs: dict[str, str]
-    """By name, what the programs behind players call themselves: ``Stockfish 15.1``."""
+    """Identities, by player, of the programs behind players call themselves: ``Stockfish 15.1``."""
     max_plies: int
     """Games were truncated after this many half-moves."""
     origin: Json
-    """How it was made: ``date``, ``command``, ``seed``, ``version`` of chess-snn."""
+    """Origin of the ladder: ``date``, ``command``, ``seed``, ``version`` of chess-snn."""
     ratings: Json
-    """What was fitted, see :meth:`chess_snn.evaluation.ratings.result.Ratings.to_json`."""
+    """Fitted ratings, see :meth:`chess_snn.evaluation.ratings.result.Ratings.to_json`."""
 
     @classmethod
     def of_results(
@@ -193,12 +193,12 @@ class Ladder:
 
     @property
     def num_games(self) -> int:
-        """That count."""
+        """Return the number of games that count."""
         return sum(2 * pairing.num_pairs for pairing in self.pairings)
 
     @property
     def engine(self) -> str | None:
-        """What the one engine of the ladder calls itself; None where it needs none."""
+        """Return what the one engine of the ladder calls itself; None where it needs none."""
         return " and ".join(sorted(set(self.programs.values()))) or None
 
     @property

@@ -40,7 +40,7 @@ class RatedGame:
     outcome_white: int
     """1 where white won, 0 drawn or truncated, -1 where black won."""
     opening: str
-    """What the game began from; the same text in another game of the two is the same opening."""
+    """Start of the game; the same text in another game of the two is the same opening."""
 
 
 def match_games(result: MatchResult) -> list[RatedGame]:

@@ -1,4 +1,4 @@
-"""How strength, colour and draws make a result.
+"""Model of a result by strength, colour and draws.
 
 Bradley & Terry's model with draws as in Davidson 1970, "On extending the Bradley-Terry model to
 accommodate ties in paired comparison experiments", JASA 65, section 2, and with one advantage of

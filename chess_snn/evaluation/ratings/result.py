@@ -30,12 +30,12 @@ class Estimate:
 
     @property
     def width(self) -> float:
-        """Of the interval; infinite where an end is."""
+        """Return the width of the interval; infinite where an end is."""
         return self.high - self.low
 
     @classmethod
     def of_json(cls, value: float, low: float | None, high: float | None) -> Self:
-        """From the numbers of :meth:`to_json`, whose ``value`` is finite."""
+        """Read the numbers of :meth:`to_json`, whose ``value`` is finite."""
         return cls(
             value, -math.inf if low is None else low, math.inf if high is None else high
         )
@@ -89,7 +89,7 @@ class Ratings:
     anchor: str
     """The player at 0."""
     confidence: float
-    """Of the intervals."""
+    """Confidence of the intervals."""
     players: tuple[str, ...]
     """The P players, sorted by name."""
     theta: Float64Array
