@@ -1,4 +1,4 @@
-"""What a line from the GUI says. Nothing here knows an engine.
+"""Reading of a line from the GUI. Nothing here knows an engine.
 
 The protocol is that of Huber & Meyer-Kahlen, *Description of the universal chess interface*, 2006.
 Words before a known command are skipped, as it asks.

@@ -1,4 +1,4 @@
-"""What an engine keeps from move to move: the network, ready to answer, its tree and its pace.
+"""State of an engine from move to move: the network, ready to answer, its tree and its pace.
 
 A search looks at its orders between waves. A wave of a large network on one core may take too long,
 so a slow wave is followed by smaller ones.
@@ -82,7 +82,7 @@ class Engine:
 
     @property
     def has_network(self) -> bool:
-        """Whether a search is possible."""
+        """Return whether a search is possible."""
         return self._tree is not None
 
     @property
@@ -94,7 +94,7 @@ class Engine:
 
     @property
     def pace(self) -> Pace:
-        """Of the network on this machine."""
+        """Return the pace of the network on this machine."""
         if self._pace is None:
             raise ValueError("there is no network")
         return self._pace

@@ -1,4 +1,4 @@
-"""How long a search may last: what ``go`` says, what a clock leaves for one move, when it ends.
+"""Limits of a search: what ``go`` says, what a clock leaves for one move, when it ends.
 
 Of the time left, ``Move Overhead`` is reserved for this move and each of those to come, for what
 the engine does not see: the way to the GUI and back. The rest is divided by the moves to the time
@@ -20,7 +20,7 @@ from chess_snn.uci.report import moves_to_mate
 _USUAL_MOVES: Final = 30
 _INCREMENT_SHARE: Final = 0.8
 _MOST_RESERVED: Final = 0.8
-"""Of the time left, for the overhead of moves to come: however short it is, some is played with."""
+"""Most of the time left that is kept for the overhead of moves to come: some is always used."""
 _MOST_OF_THE_CLOCK: Final = 0.4
 _MOST_BEFORE_THE_CONTROL: Final = 0.9
 _MANY: Final = 2**31
@@ -79,10 +79,10 @@ def _share_of_clock(
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a search may take; the first limit that is met ends it."""
+    """Limits of a search; the first limit that is met ends it."""
 
     seconds: float | None
-    """Of the clock, from ``go`` or ``ponderhit``."""
+    """Seconds of the clock, from ``go`` or ``ponderhit``."""
     simulations: int | None
     """New ones; those kept from earlier searches come on top."""
     depth: int | None
@@ -90,12 +90,12 @@ class Budget:
     mate: int | None
     """Moves of a proved mate; None: any proved end will do."""
     is_of_clock: bool = False
-    """Whether time that is left is for later moves."""
+    """True if time that is left is for later moves."""
 
     def is_spent(
         self, simulations: int, seconds: float, reserve_s: float, lines: Sequence[Line]
     ) -> bool:
-        """Whether to end now, ``reserve_s`` being how long another turn may take."""
+        """Return whether to end now, ``reserve_s`` being how long another turn may take."""
         if self.seconds is not None and seconds + reserve_s >= self.seconds:
             return True
         if self.simulations is not None and simulations >= self.simulations:
@@ -103,7 +103,7 @@ class Budget:
         return self.depth is not None and bool(lines) and len(lines[0].actions) >= self.depth
 
     def simulations_left(self, simulations: int) -> int:
-        """How many more may be made, after ``simulations``."""
+        """Return how many more may be made, after ``simulations``."""
         return _MANY if self.simulations is None else self.simulations - simulations
 
     def most_to_come(self, simulations: int, seconds: float) -> float:
@@ -116,7 +116,7 @@ class Budget:
         return _MARGIN * simulations * (self.seconds - seconds) / max(seconds, _LEAST_S)
 
     def is_decided(self, lines: Sequence[Line]) -> bool:
-        """Whether the tree has proved what more searching could not better."""
+        """Return whether the tree has proved what more searching could not better."""
         plies = lines[0].win_plies if lines else 0
         if plies <= 0 or self.mate is None:
             return plies != 0
@@ -127,7 +127,7 @@ UNLIMITED: Final = Budget(seconds=None, simulations=None, depth=None, mate=None)
 
 
 def budget_of(limits: Limits, options: Options, *, white_to_move: bool, num_moves: int) -> Budget:
-    """What ``limits`` allow a search whose position has ``num_moves`` legal moves.
+    """Return what ``limits`` allow a search whose position has ``num_moves`` legal moves.
 
     Where they name neither nodes, nor depth, nor a time for the side to move, ``Simulations`` does.
     A depth alone is sought with ``MAX_SIMULATIONS`` at most: where all moves end the game, no line

@@ -16,33 +16,33 @@ PrecisionOption = Literal["model", Precision]
 
 _NO_TEXT: Final = "<empty>"
 _WANTED: Final = {bool: "true or false", int: "a whole number", float: "a number"}
-"""What the text of an option must be, by its type; others are any text."""
+"""Text that an option must have, by its type; others are any text."""
 
 
 @settings_class("uci")
 class Options:
-    """What a user can set; each field's name in UCI is its title."""
+    """Options that a user can set; each field's name in UCI is its title."""
 
     model: str = Field(default="", title="Model")
     """The network, as text; empty: none yet."""
     simulations: int = Field(default=800, ge=1, le=MAX_SIMULATIONS, title="Simulations")
-    """Of a ``go`` that does not say how long."""
+    """Simulations of a ``go`` without a limit."""
     temperature: float = Field(default=0.0, ge=0, le=100, title="Temperature")
     """0 plays the best move; above, moves are drawn from visits to the power of 1 / temperature."""
     threads: int = Field(default=1, ge=1, le=1024, title="Threads")
-    """Of the network."""
+    """Threads of the network."""
     device: str = Field(default="cpu", title="Device")
-    """Where the network runs: ``cpu``, ``cuda``, ``cuda:N`` or ``auto``."""
+    """Device of the network: ``cpu``, ``cuda``, ``cuda:N`` or ``auto``."""
     hash_mib: int = Field(default=256, ge=1, le=32_768, title="Hash")
     """Memory of the tree."""
     ticks: int = Field(default=0, ge=0, le=64, title="Ticks")
     """Spiking time of one evaluation; 0: what the network was trained with."""
     precision: PrecisionOption = Field(default="model", title="Precision")
-    """Of the network; ``model``: what it was trained with."""
+    """Precision of the network; ``model``: what it was trained with."""
     multipv: int = Field(default=1, ge=1, le=218, title="MultiPV")
     """Lines to report."""
     show_wdl: bool = Field(default=False, title="UCI_ShowWDL")
-    """Whether win, draw and loss are reported."""
+    """True if win, draw and loss are reported."""
     ponder: bool = Field(default=False, title="Ponder")
     """The GUI's own: whether it will ponder. The engine can always."""
     move_overhead_ms: int = Field(default=100, ge=0, le=10_000, title="Move Overhead")

@@ -51,7 +51,7 @@ class Position:
 
     @property
     def is_searchable(self) -> bool:
-        """Whether the rules of the search go on here."""
+        """Return whether the rules of the search go on here."""
         return bool(self.root.num_legal[0])
 
     def push(self, move: chess.Move) -> None:

@@ -1,4 +1,4 @@
-"""What a search tells the GUI: ``info``, ``bestmove``, and values as chess programs show them."""
+"""Lines of a search for the GUI: ``info``, ``bestmove``, and values as chess programs show them."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from chess_snn.search import GrowingTree, Line
 
 _PAWN: Final = 90.0
 _STEEPNESS: Final = 1.5637541897
-"""Of Leela Chess Zero's map from value to centipawns, so that numbers compare with its."""
+"""Slope of Leela Chess Zero's map from value to centipawns, so that numbers compare with its."""
 NO_MOVE = "bestmove (none)"
 
 

@@ -13,9 +13,9 @@ class Orders:
 
     def __init__(self, *, is_held: bool = False, can_be_hit: bool = False) -> None:
         self.is_held = is_held
-        """Whether it must not answer yet."""
+        """True if it must not answer yet."""
         self.is_stopped = False
-        """Whether it must answer now."""
+        """True if it must answer now."""
         self.released_s: float | None = None
         """``time.monotonic()`` of ``ponderhit``."""
         self._can_be_hit = can_be_hit
