@@ -35,7 +35,7 @@ class CampaignPage:
     """One campaign, read again and again. Its methods may be called in any thread."""
 
     def __init__(self, directory: Path) -> None:
-        """Of the campaign in ``directory``.
+        """Open the campaign in ``directory``.
 
         Raises:
             CampaignError: there is none.
@@ -156,7 +156,7 @@ def _ladder(view: CampaignView) -> Json | None:
 
 
 def _curves(view: CampaignView) -> list[Json]:
-    """What was measured, each with its points (iteration, value) and interval where it has one."""
+    """Return the measured curves: points (iteration, value), and intervals where there are any."""
     step = max(1, math.ceil(len(view.rows) / _MOST_POINTS))
     last = len(view.rows) - 1
     shown = [row for i, row in enumerate(view.rows) if (last - i) % step == 0]

@@ -1,4 +1,4 @@
-"""Who may use a server of this machine: checks of Host, Origin and credentials, and headers.
+"""Guard of a server of this machine: checks of Host, Origin and credentials, and headers.
 
 A page of another site may let a browser on this machine send requests to loopback. They have no
 effect: the Host must be this server's (DNS rebinding), and a request that has an Origin, as those
@@ -123,7 +123,7 @@ def _split(address: str) -> SplitResult | None:
 
 
 def _is_of(origin: str, host: str) -> bool:
-    """Whether a page of ``origin`` came from the server that it asked for as ``host``."""
+    """Return whether a page of ``origin`` came from the server that it asked for as ``host``."""
     address = _split(origin)
     return address is not None and address.netloc.lower() == host.lower()
 

@@ -39,7 +39,7 @@ class LoadedNetwork:
     model: Model
     network: Network
     mark: FileMark
-    """Of the file of weights when it was read."""
+    """Mark of the file of weights when it was read."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while spikes are recorded, which hooks into the network's layers."""
 
@@ -62,7 +62,7 @@ class RegisteredVersions:
         self._lock, self._asked_s = threading.Lock(), -ASK_AGAIN_S
 
     def entries(self) -> list[Json]:
-        """What the registry has answered so far; an error is an entry without a ``model``."""
+        """Return what the registry answered so far; an error is an entry without a ``model``."""
         with self._lock:
             if time.monotonic() - self._asked_s >= ASK_AGAIN_S:
                 self._asked_s = time.monotonic()
@@ -92,7 +92,7 @@ class Networks:
         self._lock = threading.Lock()
 
     def catalogue(self) -> list[Json]:
-        """What is offered now: ``model``, ``label`` and ``game`` of each, the best guess first."""
+        """Return the offer: ``model``, ``label`` and ``game`` of each, the best guess first."""
         registered = [] if self._versions is None else self._versions.entries()
         return [
             *self._named_entries(), *self._generations(), *_shipped(),
@@ -158,7 +158,7 @@ class Networks:
             return replace(known, model=model)
 
     def _named_entries(self) -> list[Json]:
-        """Those of the command line; one that is gone is left out.
+        """Return those of the command line; one that is gone is left out.
 
         No registry is asked for one that is known. An error is an entry without a ``model``.
         """

@@ -27,7 +27,7 @@ _RESULTS: Final = ("1-0", "0-1", "1/2-1/2")
 
 
 def chess_position(game: ChessGame) -> Position:
-    """Where the moves of ``game`` lead.
+    """Return the position that the moves of ``game`` lead to.
 
     Raises:
         PositionError: the FEN is malformed or the position cannot occur.

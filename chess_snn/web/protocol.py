@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from chess_snn.errors import UsageError
 
 MAX_MESSAGE_BYTES: Final = 64 * 1024
-"""Of a frame from a browser: a game of 1,200 plies, or PGN of a long game with comments."""
+"""Most bytes of a frame from a browser: 1,200 plies, or PGN of a long game with comments."""
 MAX_PLIES: Final = 1_200
 MAX_SIMULATIONS: Final = 10_000
-"""Of a search: a larger tree would not fit the memory of a connection."""
+"""Most simulations of a search: a larger tree would not fit the memory of a connection."""
 MAX_TILE_SIMULATIONS: Final = 1_000
 """The same in 2048."""
 MAX_NAME: Final = 500

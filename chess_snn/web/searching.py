@@ -44,7 +44,7 @@ Send = Callable[[Json | bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the networks of a connection run."""
+    """Place where the networks of a connection run."""
 
     device: str = "cpu"
     threads: int = 1
@@ -195,7 +195,7 @@ class _ChessSearch:
         self._send(_spikes_of(self._request, self._loaded, CHESS, row, "line", text))
 
     def _lines(self) -> list[Line]:
-        """As many as the page shows, best first."""
+        """Return as many lines as the page shows, best first."""
         return self._engine.tree.lines(_MOST_CANDIDATES)
 
     def _report(self, kind: str, lines: Sequence[Line]) -> None:
@@ -237,7 +237,7 @@ class _TilesSearch:
     """A search of 2048 with a fixed number of simulations, or fewer if it is stopped."""
 
     wanted: tuple[object, ...]
-    """What it was made for."""
+    """Key of what it was made for."""
     evaluator: OwnedEvaluator
     tree: TreeSearch
 

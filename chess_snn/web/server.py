@@ -56,7 +56,7 @@ register_url_convertor("number", _Number())
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """How the page is served."""
+    """Settings of the page's server."""
 
     host: str = "127.0.0.1"
     """Address of this machine; off loopback the page demands credentials."""
@@ -73,7 +73,7 @@ class WebSettings:
 
     @property
     def url(self) -> str:
-        """Of the page."""
+        """Return the address of the page."""
         return f"http://{self.host}:{self.port}/"
 
 
@@ -134,7 +134,7 @@ def make_app(
 
 
 async def _answer(read: Callable[[], object] | None) -> Response:
-    """What ``read`` returns, as JSON; without a campaign 404, and for an error one line of it."""
+    """Answer with what ``read`` returns, as JSON; 404 without a campaign, one line for an error."""
     if read is None:
         return JSONResponse({"code": "absent", "message": "there is no campaign to watch"}, 404)
     try:

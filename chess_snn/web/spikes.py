@@ -1,4 +1,4 @@
-"""What a network's neurons do for one position, as one binary frame for the page.
+"""Spikes of a network's neurons for one position, as one binary frame for the page.
 
 A frame is the length of its header (uint32, little-endian), the header (JSON, UTF-8) and the spikes
 of all layers behind each other: a byte a neuron and tick of integer neurons, which may fire several
