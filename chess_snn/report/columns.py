@@ -102,7 +102,7 @@ def strength_columns(config: CampaignConfig) -> Columns:
 
 
 def match_columns(matches: Sequence[Json]) -> Columns:
-    """Of summaries of matches, a line each; in a game of one player with its points."""
+    """Return the columns of summaries of matches; in a game of one player with its points."""
     players: Columns = {
         "player": lambda match: match["player_a"], "against": lambda match: match["player_b"],
     }
@@ -133,4 +133,4 @@ RATING_COLUMNS: Final[Columns] = {
     "games": lambda rating: f"{rating.num_games:,}",
     "score": lambda rating: f"{rating.score:.3f}",
 }
-"""Of a :class:`chess_snn.evaluation.ratings.result.Rating`, a line a player."""
+"""Columns of a :class:`chess_snn.evaluation.ratings.result.Rating`, a line a player."""

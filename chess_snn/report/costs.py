@@ -1,4 +1,4 @@
-"""What a campaign cost: time, evaluations, and operations and energy of one evaluation."""
+"""Costs of a campaign: time, evaluations, and operations and energy of one evaluation."""
 
 import re
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _match_games(facts: CampaignFacts) -> str:
 
 
 def _num_games(match: Json) -> int:
-    """From figures that every summary has; those of earlier versions have no void game."""
+    """Count games by figures that every summary has; earlier versions have no void game."""
     counted_games = sum(int(match[outcome]) for outcome in ("wins", "draws", "losses", "truncated"))
     return counted_games + int(match.get("voided", 0))
 

@@ -27,7 +27,7 @@ _MOST_DOTS: Final = 30
 _CAP: Final = 3.0
 """Half the width of an interval's ends."""
 _COLOURS: Final = 6
-"""Of the style sheet, ``s0`` and so on; further curves have them again, in dots."""
+"""Colours of the style sheet, ``s0`` and so on; further curves have them again, in dots."""
 _SHARES: Final = "%"
 _SI: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -56,12 +56,12 @@ class Chart:
 
     title: str
     unit: str
-    """Of the values, in words."""
+    """Unit of the values, in words."""
     series: Sequence[Series]
     form: str = ".3f"
     """Format of a value; one that ends with ``%`` has a scale from 0 to 1."""
     over: str = "iteration"
-    """What is counted on the horizontal axis."""
+    """Unit of the horizontal axis."""
     marks: Sequence[float] = ()
     """Numbers with a vertical line, such as new champions."""
     mark_name: str = ""
@@ -69,7 +69,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From numbers and values to the picture."""
+    """Map from numbers and values to the picture."""
 
     first: float
     last: float
@@ -204,7 +204,7 @@ def _curve(index: int, series: Series, scale: _Scale) -> Iterator[str]:
 
 
 def _texts(chart: Chart) -> Iterator[tuple[float, str]]:
-    """Of each number the values of all curves, in words."""
+    """Return, for each number, the values of all curves in words."""
     by_number: dict[float, list[str]] = {}
     for series in chart.series:
         for point in series.points:

@@ -1,4 +1,4 @@
-"""What pictures are made of: panels, lines, texts and intervals, as SVG."""
+"""Parts of pictures: panels, lines, texts and intervals, as SVG."""
 
 import math
 from collections.abc import Iterable, Iterator

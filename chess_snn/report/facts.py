@@ -1,4 +1,4 @@
-"""What a report is made from: everything that a campaign's folder says, read once."""
+"""Facts that a report is made from: everything that a campaign's folder says, read once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Recipe:
     """A preset and the settings that make a campaign of it."""
 
     preset: str
-    """That with the fewest settings to change."""
+    """Preset with the fewest settings to change."""
     changes: dict[str, Any]
     """Values of these, by dotted names."""
 
@@ -55,11 +55,11 @@ class CampaignFacts:
     created: str
     """ISO 8601, UTC; empty if the folder does not say it."""
     length: Length
-    """How long it is to last."""
+    """Length of the campaign."""
     is_finished: bool
     receipts: Sequence[Receipt]
     rows: Sequence[Json]
-    """Of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
+    """Rows of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
     finals: Sequence[Json]
     """Summaries of the matches at its end."""
     rated: RatedCampaign | None
@@ -74,7 +74,7 @@ class CampaignFacts:
 
     @property
     def is_solo(self) -> bool:
-        """Whether the game has one player."""
+        """Return whether the game has one player."""
         return self.game.spec.num_players == 1
 
     @property
@@ -94,7 +94,7 @@ class CampaignFacts:
 
     @property
     def champion_ratings(self) -> list[Rating]:
-        """Of the champion, one for each search budget that it was measured with."""
+        """Return the ratings of the champion, one for each search budget."""
         if self.rated is None or self.champion is None:
             return []
         name = player_name(self.champion, 0)

@@ -23,9 +23,9 @@ from chess_snn.types import Json, UInt64Array
 from chess_snn.wording import counted
 
 _NUM_GAMES: Final = 3
-"""Of the best, and of the worst."""
+"""Number of the best games, and of the worst."""
 _CELLS: Final = 16
-"""Of 2048; a cell has four bits of the board's word."""
+"""Cells of 2048; a cell has four bits of the board's word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class _Match:
     path: Path
     result: MatchResult
     generation: int
-    """Of the network."""
+    """Generation of the network."""
     created: str
     """ISO 8601, UTC."""
 
@@ -51,7 +51,7 @@ class _Candidate:
 
     match: _Match
     number: int
-    """In the match."""
+    """Number in the match."""
     outcome: float
     """1 won, 0 lost; of one player, points."""
     opponent_elo: float

@@ -110,7 +110,7 @@ def _details(facts: CampaignFacts) -> dict[str, str]:
 
 
 def _strength(facts: CampaignFacts) -> dict[str, str]:
-    """What is known of the champion's strength; one line that says so where nothing is."""
+    """Return what is known of the champion's strength, or one line that nothing is."""
     found = {
         f"rating of {rating.player}": f"Elo {RATING_COLUMNS['Elo'](rating)} "
         f"({RATING_COLUMNS['95 % interval'](rating)}) above the random mover, "

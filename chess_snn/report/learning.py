@@ -1,4 +1,4 @@
-"""Which curves a report has, and the tables of its iterations, decisions and ratings."""
+"""Curves of a report, and the tables of its iterations, decisions and ratings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -46,7 +46,7 @@ def _series(
 
 
 def _strength_charts(facts: CampaignFacts) -> Iterator[Chart]:
-    """What the evaluation of each generation found."""
+    """Return charts of the evaluation of each generation."""
     champions = [receipt.champion for receipt in facts.receipts if receipt.promoted]
     chart = partial(
         Chart, over="generation", mark_name="became champion",
@@ -157,7 +157,7 @@ def tables_html(facts: CampaignFacts) -> list[str]:
 
 
 def decisions_html(facts: CampaignFacts) -> list[str]:
-    """Who became champion and why; candidates that were rejected too."""
+    """Return the table of who became champion and why; candidates that were rejected too."""
     shown = [
         receipt for receipt in facts.receipts
         if receipt.promotion is not None or receipt.score is not None

@@ -1,4 +1,4 @@
-"""Which openings a chess network plays in self-play: first moves and most played lines.
+"""Openings that a chess network plays in self-play: first moves and most played lines.
 
 Only games count that began at the initial position; the others begin after random plies, in won
 endings or in earlier games.
@@ -24,7 +24,7 @@ from chess_snn.types import UInt64Array
 _SPANS: Final = 6
 """Groups of generations: few games of one generation begin at the initial position."""
 _MOST_SHARDS: Final = 32
-"""Of a group; of more, so many are read, evenly spread."""
+"""Most shards of a group; of more, so many are read, evenly spread."""
 _MOVES: Final = 6
 """First moves with a column."""
 _LINE_PLIES: Final = (6, 4, 3, 2)
@@ -36,7 +36,7 @@ _TAGS: Final = {"Result": "*"}
 
 @dataclass(frozen=True, slots=True)
 class OpeningSpan:
-    """What generations ``first`` to ``last`` played from the initial position."""
+    """Count what generations ``first`` to ``last`` played from the initial position."""
 
     first: int
     last: int

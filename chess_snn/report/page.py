@@ -128,7 +128,7 @@ def _sections(facts: CampaignFacts) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def _or_fault(make: Callable[[], Iterable[str]]) -> list[str]:
-    """What ``make`` gives; where a shard or a network is damaged, the error in its place."""
+    """Return what ``make`` gives; where a shard or a network is damaged, the error in its place."""
     try:
         return list(make())
     except (CorruptDataError, RemovedError) as error:

@@ -23,7 +23,7 @@ from chess_snn.report.drawing import (
 
 _POINTS_OF_PAIR: Final = ("0", "½", "1", "1½", "2")
 _PROBABILITIES: Final = (0.0, 0.05, 0.5, 0.95, 1.0)
-"""Those with a line."""
+"""Probabilities with a line."""
 
 _LANDMARKS: Final = ("random", "greedy", "minimax:2", "minimax:3", "stockfish@1000")
 """Rungs of the ladder that are named in the picture."""
@@ -89,7 +89,7 @@ def _pair_bars(comparison: Comparison, panel: Panel) -> Iterator[str]:
 
 
 def _superiority(comparison: Comparison, panel: Panel) -> Iterator[str]:
-    """What the probability was after fewer pairs."""
+    """Return the probability after fewer pairs."""
     last = max(1, int(comparison.counts.sum()))
     yield text(
         panel.left, 52, f"probability that the first is better: {comparison.superiority:.1%}",

@@ -32,12 +32,12 @@ _GROUND, _CURVE, _THRESHOLD = "#f4f2ec", "#d9b27c", "#b4432e"
 _LIGHTEST, _DARKEST = (163, 196, 231), (18, 52, 98)
 """Red, green and blue of a single spike and of `levels` spikes."""
 _WIDTH: Final = 128
-"""Of a raster, whatever its columns are."""
+"""Width of a raster, whatever its columns are."""
 _LEAST_HEIGHT, _ROW_HEIGHT = 16, 2
 _BOARD: Final = 48
 """Height and width of a board, and height of a curve."""
 _SHADES: Final = 6
-"""Of a board's squares."""
+"""Shades of a board's squares."""
 _GAP, _MARGIN, _HEAD, _LABEL = 8, 20, 66, 18
 _FONT_SIZE: Final = 11
 _PAGE_WIDTH: Final = 1000
@@ -105,7 +105,7 @@ def _panel(name: str, layer: LayerActivity, levels: int) -> str:
 
 
 def _height(layer: LayerActivity) -> int:
-    """Of the tiles of a layer, with the numbers of its ticks."""
+    """Return the height of the tiles of a layer, with the numbers of its ticks."""
     below = _LABEL if len(layer.spikes_TX) > 1 else 0
     return _raster_height(_as_rows(layer.spikes_TX[0])) + _GAP // 2 + _BOARD + below
 
@@ -211,7 +211,7 @@ def _swatches(width: int, levels: int) -> Iterator[str]:
 
 
 def _colour(share: float) -> str:
-    """From the lightest, just above 0, to the darkest at 1."""
+    """Return a colour from the lightest, just above 0, to the darkest at 1."""
     mixed = (
         round(light + (dark - light) * share)
         for light, dark in zip(_LIGHTEST, _DARKEST, strict=True)

@@ -1,4 +1,4 @@
-"""What the neurons of the champion do for a few positions: rasters."""
+"""Spikes of the champion for a few positions: rasters."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

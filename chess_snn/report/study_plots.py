@@ -28,7 +28,7 @@ ELO_TIME: Final = "elo-time.svg"
 _PJ_TO_UJ: Final = 1e-6
 _ELO_MARGIN: Final = 60.0
 _DECADE_MARGIN: Final = 0.1
-"""Of a logarithmic axis, in decades."""
+"""Margin of a logarithmic axis, in decades."""
 _MOST_TICKS: Final = 6
 _MARKS: Final = (1.0, 2.0, 5.0)
 """Within a decade."""
@@ -36,7 +36,7 @@ _TOP: Final = 66.0
 _HEIGHT: Final = 300.0
 _WIDTH: Final = 360.0
 _STRIDE: Final = _WIDTH + 70
-"""From panel to panel."""
+"""Distance from panel to panel."""
 _LEFT: Final = 60.0
 _BUDGET_WIDTH: Final = 130
 _NAME_WIDTH: Final = 205
