@@ -13,7 +13,6 @@
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       ├─ CampaignLockedError   another process is writing it
      │       └─ RemovedError          something of it that was removed on purpose
-     ├─ StorageError              an object store that refuses, or does not answer
      ├─ CorruptDataError          bytes that do not match their manifest, or no manifest
      │   ├─ DamagedFolderError    a committed folder is not what was committed; names it
      │   └─ UnknownVersionError   intact, and of a format that this program does not read
@@ -123,12 +122,6 @@ class RemovedError(CampaignError):
     """Something of a campaign that was removed on purpose."""
 
     code = "campaign.removed"
-
-
-class StorageError(ChessSnnError):
-    """An object store that refuses, or does not answer; what is in the campaign folder is whole."""
-
-    code = "storage"
 
 
 class CorruptDataError(ChessSnnError):

@@ -48,10 +48,8 @@ from flows.context import (
     campaign_tag,
     close_stale_flow_runs,
     one_run_a_folder,
-    open_backup,
     own_campaign_id,
     retried,
-    send_to_store,
     show_in_mlflow,
     show_report,
     tag_flow_run,
@@ -198,7 +196,6 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
-    backup = open_backup(folder, board.message)
     board.message("compiling kernels: about 30 s the first time on a machine")
     warm_up(folder.config)
     for notice in (ladder_notice(folder.config), removed_games_notice(folder)):
@@ -210,7 +207,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         # The only one, so that no two threads rebuild the same artifact.
         rebuilder = rebuilder_of(folder, board)
-        run = CampaignRun(folder, pool, board, clock, backup)
+        run = CampaignRun(folder, pool, board, clock)
         stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))
@@ -290,5 +287,4 @@ def _play_final_matches(run: CampaignRun, after: Sequence[Any]) -> Sequence[Any]
     ):
         played = retried(evaluate_final, folder.config).submit(folder, last, wait_for=after)
         played.result()
-        send_to_store(run, last, after=played)
     return [played]

@@ -9,21 +9,18 @@ report it. The campaign's lock says that no other process writes the campaign, s
 still open when a new process takes over has crashed. Runs that wait for their turn are left alone:
 they have the tag too if they are retried.
 
-MLflow and the object store get what a stage has committed.
+MLflow gets what a stage has committed.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
-from prefect import Task, task
-from prefect.cache_policies import NO_CACHE
+from prefect import Task
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.client.schemas.objects import StateDetails, StateType
@@ -36,10 +33,7 @@ from prefect.states import Crashed, Running
 from prefect.utilities.engine import link_state_to_task_run_result
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
-from chess_snn.campaign.backup import Backup, Sent, check_store, open_store
 from chess_snn.campaign.store.plans import CampaignClock
-from chess_snn.campaign.viewing.events import BACKUP
-from chess_snn.types import LogFn
 from flows.links import link_report
 from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
@@ -59,8 +53,6 @@ CRASH_MESSAGE = "The process that ran this was killed; the campaign was resumed 
 
 LEASE_S: Final = 60.0
 """A run that was killed holds its place for so long, at most."""
-
-_NEWS_PERIOD_S: Final = 30.0
 
 _TAG: Final = "campaign:"
 _WAITING: Final = "Waiting"
@@ -190,8 +182,6 @@ class CampaignRun:
     pool: WorkerPool
     board: ProgressBoard
     clock: CampaignClock
-    backup: Backup | None = None
-    """In an object store, if it has one."""
 
 
 def retried(
@@ -227,57 +217,3 @@ def show_report(run: CampaignRun, iteration: int, after: Sequence[Any]) -> bool:
     else:
         link_report(run.folder)
     return show_in_mlflow(run, iteration, after=written) and failure is None
-
-
-def open_backup(folder: CampaignFolder, say: LogFn) -> Backup | None:
-    """The campaign's backup in the object store; None if it has none.
-
-    Raises:
-        StorageError: the store refuses, or holds another campaign, or was away for too long.
-    """
-    settings = folder.config.storage
-    if not settings.object_store:
-        return None
-    check_store(settings)  # without patience
-    opened = Backup(folder, open_store(settings, _tell_now_and_then(say)))
-    if missing := opened.num_missing():
-        say(f"{settings.object_store} lacks {missing} folders, which are sent with what is new")
-    return opened
-
-
-def send_to_store(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> None:
-    """Send what the store lacks once ``after`` is done; a store that stays away ends the campaign.
-
-    What it lacks then is sent by the run that goes on with the campaign. Damage that is met on the
-    way is rebuilt first.
-    """
-    if run.backup is None:
-        return
-
-    def show(done: int, total: int) -> None:
-        del total  # a stage has one from its beginning, or none
-        run.board.count(iteration, BACKUP, BACKUP, done)
-
-    send = partial(compute.rebuilding, partial(run.backup.send_missing, show))
-    with run.board.stage(iteration, BACKUP, "folders", total=0):
-        _send.submit(send, iteration, wait_for=[after]).result()
-
-
-@task(name=BACKUP, task_run_name="backup-{iteration}", cache_policy=NO_CACHE)
-def _send(send: Callable[[], Sent], iteration: int) -> Sent:
-    """Call ``send``, which waits for a store that is away; Prefect does not try again."""
-    del iteration  # names the task's run
-    return send()
-
-
-def _tell_now_and_then(say: LogFn) -> LogFn:
-    next_s = 0.0
-
-    def tell(text: str) -> None:
-        nonlocal next_s
-        compute.give_up_if_stopping()
-        if time.monotonic() >= next_s:
-            next_s = time.monotonic() + _NEWS_PERIOD_S
-            say(text)
-
-    return tell

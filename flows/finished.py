@@ -1,4 +1,4 @@
-"""Record what Prefect, MLflow and the object store lack of a campaign that does not run."""
+"""Record what Prefect and MLflow lack of a campaign that does not run."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.viewing.events import Listener
 from chess_snn.errors import CorruptDataError
 from chess_snn.wording import counted
-from flows.context import close_stale_flow_runs, open_backup
+from flows.context import close_stale_flow_runs
 from flows.links import link_report
 from flows.listeners import log_lines
 from tasks import record
@@ -29,7 +29,7 @@ def record_at_rest(folder: CampaignFolder) -> int:
 
 
 def record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> bool:
-    """Record in Prefect, MLflow and the object store what they lack of a finished campaign.
+    """Record in Prefect and MLflow what they lack of a finished campaign.
 
     Returns whether the report and MLflow have all of it.
     """
@@ -47,12 +47,4 @@ def record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> bo
     except (TrackingError, CorruptDataError) as error:
         is_shown = False
         board.message(f"not recorded in MLflow yet: {error}")
-    backup = open_backup(folder, board.message)
-    if backup is not None:
-        sent = backup.send_missing()
-        if sent.num_folders or sent.num_records:
-            board.message(
-                f"sent {counted(sent.num_folders, 'folder')} and "
-                f"{counted(sent.num_records, 'record')} to {folder.config.storage.object_store}"
-            )
     return is_shown

@@ -41,7 +41,6 @@ from chess_snn.wording import counted
 from flows.context import (
     CampaignRun,
     retried,
-    send_to_store,
     show_in_mlflow,
     stand_for_flow_run,
     untagged_tasks,
@@ -263,7 +262,6 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     # In this flow run, so that Prefect shows the iteration's table on its page.
     finished = events.IterationFinished(receipt, campaign_length(folder), worker_shares(played))
     board.tell(finished, contextvars.copy_context())
-    send_to_store(run, number, after=promoted)
     return receipt
 
 

@@ -13,7 +13,6 @@ from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from chess_snn.campaign import CampaignFolder, load_config, preset_names
-from chess_snn.campaign.backup import check_store
 from chess_snn.campaign.configuration.loading import (
     Setting,
     changed_config,
@@ -151,7 +150,6 @@ def new_campaign(
         start.load_config if start else load_config, preset, settings=settings
     ))
     config.find_engines()
-    check_store(config.storage)
     check_workers(config)
     config = fix_dataset(config)
     path = directory or claim_campaign_path(preset, campaigns_home())

@@ -46,26 +46,6 @@ def played_campaign(tmp_path_factory):
     return play_campaign(tmp_path_factory.mktemp("played") / "campaign")
 
 
-@pytest.fixture(scope="module")
-def server():
-    """A real S3 server on loopback."""
-    from s3_server import running_server  # noqa: PLC0415 - an extra
-
-    with running_server() as running:
-        yield running
-
-
-@pytest.fixture
-def s3_environment(monkeypatch):
-    """The server's credentials, and no other's address."""
-    from s3_server import CREDENTIALS  # noqa: PLC0415 - an extra
-
-    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-
-
 @pytest.fixture
 def threads_for_processes(monkeypatch):
     """Workers that label and import are threads: a process loads torch first, for seconds."""

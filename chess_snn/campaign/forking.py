@@ -46,8 +46,7 @@ def fork_config(
 ) -> CampaignConfig:
     """The settings of a fork of ``parent`` that goes its own way from iteration ``at`` on.
 
-    They are the parent's, with its present length; its object store is left out, which holds the
-    parent alone.
+    They are the parent's, with its present length.
 
     Raises:
         CampaignError: the parent has not finished the iterations before, or has lost the network.
@@ -70,7 +69,6 @@ def fork_config(
     length, run = campaign_length(parent), parent.config.campaign
     before = replace(
         parent.config, campaign=replace(run, iterations=length.iterations, hours=length.hours),
-        storage=replace(parent.config.storage, object_store=""),
     )
     config = changed_config(before, settings)
     _check_changes(parent, at, before, config)

@@ -15,7 +15,6 @@ from chess_snn.campaign import (
     load_config,
     read_receipts,
 )
-from chess_snn.campaign.backup import check_store
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.extending import extend_campaign
@@ -40,7 +39,6 @@ from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_json, print_message, print_notice, stoppable
 from chess_snn.cli.cost import estimate
 from chess_snn.cli.dashboard import state_lines
-from chess_snn.cli.integrity import restore
 from chess_snn.cli.options import (
     AsJsonOption,
     CampaignArgument,
@@ -70,7 +68,6 @@ app = typer.Typer(
 )
 
 app.command()(estimate)
-app.command()(restore)
 app.command("compare")(compare_campaigns)
 
 
@@ -285,7 +282,6 @@ def status(
 def _check_before_create(config: CampaignConfig) -> None:
     """Name what cannot be reached or used, before there is a folder."""
     config.find_engines()
-    check_store(config.storage)
     _check_workers(config)
     if server := os.environ.get("PREFECT_API_URL"):
         load_flows("prefect_errors").check_server(server)
@@ -326,8 +322,7 @@ def _lacks_nothing(folder: CampaignFolder) -> bool:
     """Whether a finished campaign has its networks, and every view of it is up to date."""
     store = existing_store()
     return (
-        store is not None and is_up_to_date(folder, store)
-        and not folder.config.storage.object_store and not missing_generations(folder)
+        store is not None and is_up_to_date(folder, store) and not missing_generations(folder)
     )
 
 

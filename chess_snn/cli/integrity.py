@@ -1,4 +1,4 @@
-"""``chess-snn verify``, ``gc`` and ``campaign restore``: check, shrink and fetch a campaign."""
+"""``chess-snn verify`` and ``gc``: check and shrink a campaign."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -8,10 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.backup import open_store
-from chess_snn.campaign.backup import restore as restore_campaign
-from chess_snn.campaign.configuration.pace import StorageSettings
+from chess_snn.campaign import CampaignFolder, campaign_lock
 from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
 from chess_snn.campaign.integrity.rebuild import Repair, repair_campaign
 from chess_snn.campaign.integrity.verify import (
@@ -176,26 +173,3 @@ def _print_repairs(
 
 def _mib(disposable: list[Disposable]) -> str:
     return f"{sum(entry.num_bytes for entry in disposable) / _MIB:,.1f}"
-
-
-def restore(
-    url: Annotated[str, typer.Argument(help="Of the copy: s3://BUCKET/PREFIX.")],
-    dir: Annotated[Path, typer.Option(help="New folder.")],  # the option's name
-    endpoint: Annotated[
-        str, typer.Option(help="Of a store that is not Amazon's; else $AWS_ENDPOINT_URL.")
-    ] = "",
-) -> None:
-    """Make a campaign folder from the copy that storage.object_store keeps.
-
-    Every byte is compared with its digest. What an interrupted call has fetched is not fetched
-    again. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment.
-
-    chess-snn campaign restore s3://my-bucket/first --dir campaigns/first
-    """
-    store = open_store(StorageSettings(object_store=url, endpoint=endpoint))
-    with work_bar(f"restoring {url}", "folders") as on_progress:
-        folder = restore_campaign(store, dir, on_progress)
-    print_message(
-        f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} restored. Go on "
-        f"with it: chess-snn campaign resume {folder.path}"
-    )

@@ -12,7 +12,6 @@ from written_docs import artifact_table
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.artifacts.artifact import Artifact, Contents, Input, Whole
-from chess_snn.campaign.backup import Backup, restore
 from chess_snn.campaign.integrity.gc import dispose, find_disposable, sorts, sweep_leftovers
 from chess_snn.campaign.integrity.rebuild import Rebuilder, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
@@ -26,7 +25,6 @@ from chess_snn.campaign.worker_cache import (
     read_outputs,
 )
 from chess_snn.data import is_committed, read_folder, staged_folder
-from chess_snn.data.object_store import ObjectStore
 
 GONE = 2**22 + 11
 """No process has this number."""
@@ -64,27 +62,6 @@ DIGEST = Artifact(
     after_repair="made again from the plan", sort="digests", disposable=old_digests,
     kept="the newest",
 )
-
-
-class MemoryBucket:
-    """An object store in this process."""
-
-    url = "memory://bucket"
-
-    def __init__(self) -> None:
-        self._content: dict[str, bytes] = {}
-
-    def get(self, name: str) -> bytes | None:
-        return self._content.get(name)
-
-    def put(self, name: str, content: bytes) -> None:
-        self._content[name] = content
-
-    def put_new(self, name: str, content: bytes) -> bool:
-        return self._content.setdefault(name, content) is content
-
-    def names(self, under: str) -> list[str]:
-        return [name for name in self._content if name.startswith(f"{under}/")]
 
 
 @pytest.fixture
@@ -139,16 +116,6 @@ def test_it_is_quarantined_by_repair_and_gone_from_quarantine_by_gc(folder: Camp
     assert found(folder) == [("digest", "digests/iter-000001", "quarantined")]
     dispose(folder, [entry for entry in find_disposable(folder) if entry.sort == "quarantine"])
     assert [entry.suffix for entry in folder.quarantine.iterdir()] == [".json"]
-
-
-def test_it_is_backed_up_and_restored(folder: CampaignFolder, tmp_path: Path) -> None:
-    store = ObjectStore(MemoryBucket())  # type: ignore[arg-type]
-    assert Backup(folder, store).send_missing().num_folders == 2
-    again = restore(store, tmp_path / "again")
-    assert verify_campaign(again).found == []
-    for iteration in (0, 1):
-        ours, theirs = (read_folder(c.path / DIGEST.at(iteration)) for c in (folder, again))
-        assert ours == theirs
 
 
 def test_it_is_made_by_a_worker_that_does_not_see_the_folder(

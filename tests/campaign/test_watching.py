@@ -17,7 +17,7 @@ from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.match_schedule import final_matches
 from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.campaign.viewing.events import BACKUP, SELF_PLAY, StageProgress
+from chess_snn.campaign.viewing.events import GATING_MATCH, SELF_PLAY, StageProgress
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError
@@ -43,10 +43,10 @@ def test_stages_are_those_that_the_process_wrote_last(folder):
     watch = CampaignWatch(folder.path)
     assert stage_texts(watch) == [], "nobody has run it"
     playing = StageProgress(1, SELF_PLAY, "games", 30, 200, per_s=10.0)
-    write_live(folder, Live((playing, StageProgress(0, BACKUP, "folders", 3, 0)), ()))
+    write_live(folder, Live((playing, StageProgress(0, GATING_MATCH, "games", 3, 0)), ()))
     told = [
         "iteration 1 self-play: 30 of 200 games, 10.0/s, 17 s left",
-        "iteration 0 backup: 3 folders",
+        "iteration 0 gating match: 3 games",
     ]
     with campaign_lock(folder):
         assert stage_texts(watch) == told

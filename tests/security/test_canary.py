@@ -17,8 +17,7 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-from campaign_driver import SMALL_OPTIONS, settings  # noqa: E402
-from s3_server import BUCKET, CREDENTIALS, running_server  # noqa: E402
+from campaign_driver import SMALL_OPTIONS  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-3f9a1c-password"
@@ -26,8 +25,6 @@ SECRETS = {
     # Nobody is there: the errors that tell of it name the address.
     "MLFLOW_TRACKING_URI": f"http://me:{CANARY}@127.0.0.1:9",
     "MLFLOW_TRACKING_PASSWORD": CANARY,
-    # Of an object store that is there, and is sent what the campaign commits.
-    **CREDENTIALS, "AWS_SECRET_ACCESS_KEY": CANARY,
 }
 POLL_S = 0.05
 
@@ -35,13 +32,7 @@ POLL_S = 0.05
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
     """A campaign that was run so: its folder, what it said, and every command line meanwhile."""
-    with running_server() as store:
-        options = settings(
-            storage__object_store=f"s3://{BUCKET}/canary", storage__endpoint=store.endpoint
-        )
-        found = watched_campaign(tmp_path_factory.mktemp("canary"), [*SMALL_OPTIONS, *options])
-        assert store.object_keys(), "nothing was sent: its password was not used"
-        yield found
+    return watched_campaign(tmp_path_factory.mktemp("canary"), SMALL_OPTIONS)
 
 
 def watched_campaign(base: Path, options: list[str]) -> tuple[Path, str, set[str]]:

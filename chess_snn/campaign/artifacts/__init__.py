@@ -1,1 +1,1 @@
-"""What a campaign stores: one table, over which verify, rebuild, gc and backup are loops."""
+"""What a campaign stores: one table, over which verify, rebuild and gc are loops."""

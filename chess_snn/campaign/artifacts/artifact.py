@@ -1,7 +1,7 @@
 """One kind of artifact that a campaign stores: a row of :mod:`chess_snn.campaign.artifacts.table`.
 
 Everything that looks after stored files reads these rows and names no kind itself: ``verify``,
-repair, rebuilding, ``gc``, backups, forks, and workers that fetch inputs.
+repair, rebuilding, ``gc``, forks, and workers that fetch inputs.
 """
 
 import re
@@ -110,7 +110,6 @@ class Artifact:
     """What gc may remove, with the reasons."""
     kept: str = "always"
     """For people: what gc keeps."""
-    is_backed_up: bool = True
     is_forked: bool = False
     """Whether a fork takes along those of earlier iterations."""
 

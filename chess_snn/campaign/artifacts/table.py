@@ -136,7 +136,6 @@ STEP_CHECKPOINT: Final = Artifact(
     is_used=retention.is_pretraining,
     after_repair="training continues from the one before, or from the beginning",
     sort="leftovers", disposable=retention.disposable_steps, kept="until generation 0 is there",
-    is_backed_up=False,
 )
 CONVERSION_REPORT: Final = Artifact(
     "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.check_record(read_report),
@@ -158,7 +157,7 @@ MATCH_PART: Final = Artifact(
     inputs=_match_part_inputs, make=play_match_part,
     key_of=lambda match, part: (match.event, file_name(match.name), part),
     after_repair=_REPLAYED, sort="leftovers", disposable=retention.disposable_match_parts,
-    kept="until the match is complete", is_backed_up=False,
+    kept="until the match is complete",
 )
 MATCH: Final = Artifact(
     "match", paths.MATCH, checks.check_match, expected=checks.expected_matches,
@@ -177,7 +176,7 @@ NOTE: Final = Artifact("quarantine note", paths.NOTE, checks.check_record(NOTES.
 REMOVAL: Final = Artifact("removal", paths.REMOVAL, checks.check_record(REMOVALS.read), kind="note")
 QUARANTINED: Final = Artifact(
     "quarantined", paths.QUARANTINED, None, sort="quarantine",
-    disposable=retention.disposable_quarantined, kept="nothing", is_backed_up=False,
+    disposable=retention.disposable_quarantined, kept="nothing",
 )
 
 ARTIFACTS: tuple[Artifact, ...] = (
@@ -213,13 +212,6 @@ def all_stored(folder: CampaignFolder, artifact: Artifact) -> list[Stored]:
 def top_folders() -> tuple[str, ...]:
     """Folders of a campaign that artifacts are in."""
     return tuple(dict.fromkeys(artifact.top for artifact in ARTIFACTS))
-
-
-def backed_up(*, is_folder: bool) -> Iterator[Artifact]:
-    """Kinds that a backup has: committed folders, or single files."""
-    for artifact in ARTIFACTS:
-        if artifact.is_backed_up and artifact.is_folder is is_folder:
-            yield artifact
 
 
 def kinds() -> tuple[str, ...]:

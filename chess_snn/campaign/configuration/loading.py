@@ -43,6 +43,7 @@ _REMOVED: dict[str, frozenset[str]] = {
         "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
     }),
     "execution": frozenset({"training_shares"}),
+    "storage": frozenset({"object_store", "endpoint", "patience_s"}),
 }
 """Settings that earlier versions had, by group; stored configurations are read without them."""
 

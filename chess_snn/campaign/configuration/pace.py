@@ -1,11 +1,9 @@
 """The settings that change the pace of a campaign, and never its result.
 
-They choose devices, workers and backups.
+They choose devices and workers.
 """
 
-import re
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -22,7 +20,6 @@ SelfPlayDevice = Literal["same", "cpu"]
 ClusterKind = Literal["local", "address"]
 
 _SCHEMES: Final = ("tcp", "tls")
-_URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=@~-]+)*/?")
 
 
 @settings_class("execution")
@@ -135,42 +132,7 @@ def check_address(setting: str, address: str) -> None:
 
 @settings_class("storage")
 class StorageSettings:
-    """The backup of the campaign folder, and the cache of workers. They do not change the result.
-
-    Credentials come from the environment only (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, and
-    `AWS_SESSION_TOKEN` if they are temporary).
-    """
-
-    object_store: str = ""
-    """Where a backup is kept, `s3://BUCKET/PREFIX`, one campaign per prefix; `chess-snn campaign
-    restore` reads it. Empty keeps no backup."""
-    endpoint: str = ""
-    """Address of a store that is not Amazon's: `https://minio.example:9000`; empty takes
-    `AWS_ENDPOINT_URL`, or else Amazon's for `AWS_REGION`."""
-    patience_s: float = Field(default=300.0, ge=0, le=1_000_000)
-    """How long the campaign retries when the store is away, in seconds, before it stops; `resume`
-    then continues."""
+    """The cache of workers. It does not change the result."""
     worker_cache_mib: int = Field(default=4096, ge=0, le=1 << 30)
     """Size of a worker's cache of weights and games if `cluster.shared_storage` is off, in MiB. The
     inputs of running tasks are always kept."""
-
-    def __post_init__(self) -> None:
-        if self.object_store and not _URL.fullmatch(self.object_store):
-            raise ConfigError(
-                'storage.object_store must be like "s3://my-bucket/first-campaign", got '
-                f'"{self.object_store}"'
-            )
-        _check_endpoint(self.endpoint)
-
-
-def _check_endpoint(endpoint: str) -> None:
-    parts = urlsplit(endpoint)
-    if endpoint and (parts.scheme not in {"http", "https"} or not parts.hostname):
-        raise ConfigError(
-            f'storage.endpoint must be like "https://minio.example:9000", got "{endpoint}"'
-        )
-    if parts.username or parts.password:
-        raise ConfigError(
-            "storage.endpoint must not hold a user or a password; keys belong into "
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        )

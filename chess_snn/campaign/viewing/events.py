@@ -21,7 +21,6 @@ SELF_PLAY: Final = "self-play"
 TRAINING: Final = "training"
 EVALUATION: Final = "evaluation"
 GATING_MATCH: Final = "gating match"
-BACKUP: Final = "backup"
 FINAL_MATCHES: Final = "final matches"
 
 STAGES_OF_STEPS: Final = (SUPERVISED_TRAINING, TRAINING)
