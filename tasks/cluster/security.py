@@ -92,7 +92,7 @@ def read_certificates(folder: Path) -> Security:
                 f"{path} is missing; {folder} must be a folder that `chess-snn cluster certs` made"
             )
     key = paths[KEY_FILE]
-    # A secret that Kubernetes mounts is a link to a file of the group.
+    # A mounted secret is a link to a file of the group.
     if not key.is_symlink() and key.stat().st_mode & _OTHERS_MAY:
         raise ConfigError(f"others may read the key {key}; close it: chmod 600 {key}")
     certificate = str(paths[CERTIFICATE_FILE])
