@@ -128,7 +128,7 @@ def progress_artifact() -> events.Listener:
     It ends at 100 % with the campaign, and stays where it is if that fails or is stopped. Call it
     inside a flow run, to which the artifact then belongs.
     """
-    artifact, live = ProgressArtifact("iteration-progress"), Live()
+    artifact, live = _ProgressArtifact(), Live()
 
     def listen(event: events.Event) -> None:
         nonlocal live
@@ -145,15 +145,14 @@ def progress_artifact() -> events.Listener:
     return listen
 
 
-class ProgressArtifact:
+class _ProgressArtifact:
     """A Prefect progress artifact, updated every two seconds at most.
 
     The server may be away, at the beginning too: the picture lags then, and the work goes on.
     """
 
-    def __init__(self, key: str) -> None:
-        """Create it inside a flow run; ``key`` has lower-case letters, digits and dashes."""
-        self._key = key
+    def __init__(self) -> None:
+        """Create it inside a flow run."""
         self._artifact: UUID | None = None
         self._next_update = 0.0
         self.show(0.0, "starting")
@@ -165,7 +164,9 @@ class ProgressArtifact:
             return
         try:
             if self._artifact is None:
-                created = create_progress_artifact(percent, key=self._key, description=text)
+                created = create_progress_artifact(
+                    percent, key="iteration-progress", description=text
+                )
                 self._artifact = created  # called here it is sync
                 return
             self._next_update = now + PERIOD_S

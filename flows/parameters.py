@@ -37,10 +37,6 @@ AS_PRESET: Final = "as the preset"
 Preset = Annotated[str, WithJsonSchema({"type": "string", "enum": list(preset_names())})]
 """A list to choose from."""
 
-Count = Annotated[int, Field(ge=1)]
-CountOrNone = Annotated[int, Field(ge=0)]
-"""At least 1; at least 0."""
-
 
 def _up_to_bound_of(setting: str) -> FieldInfo:
     """From 0, which leaves the setting to the preset, up to what the setting allows."""
@@ -60,7 +56,7 @@ NetworkSize = Annotated[
     str,
     WithJsonSchema({"type": "string", "enum": [AS_PRESET, *choices(setting_field("net.size"))]}),
 ]
-Gpus = list[CountOrNone]
+Gpus = list[Annotated[int, Field(ge=0)]]
 CampaignName = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$", max_length=100)]
 
 
@@ -98,25 +94,21 @@ def form_settings(
 
 
 def directory_of(name: str, directory: str) -> Path | None:
-    """Where the campaign is that a form names; None leaves it to :func:`new_campaign`."""
+    """Where the campaign is that a form names; None leaves it to :func:`new_campaign`.
+
+    Raises:
+        ConfigError: both are set, or ``directory`` is relative; a deployment's run starts in a
+            temporary folder.
+    """
     if name and directory:
         raise ConfigError(
             f"name = {name!r} and directory = {directory!r} are both set; leave one of them out"
         )
     if name:
         return campaigns_home() / name
-    return absolute_path("directory", directory) if directory else None
-
-
-def absolute_path(name: str, value: str) -> Path:
-    """The path in the parameter ``name``.
-
-    Raises:
-        ConfigError: it is relative; a deployment's run starts in a temporary folder.
-    """
-    if not Path(value).is_absolute():
-        raise ConfigError(f"{name} must be an absolute path, got {value!r}")
-    return Path(value)
+    if directory and not Path(directory).is_absolute():
+        raise ConfigError(f"directory must be an absolute path, got {directory!r}")
+    return Path(directory) if directory else None
 
 
 def campaign_to_resume(path: Path | None, campaign_id: str | None) -> CampaignFolder | None:

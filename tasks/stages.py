@@ -249,13 +249,3 @@ def _mean_score(evaluation: EvaluationFacts) -> float:
         match["score"] for match in evaluation.matches if match["name"] != EARLIER
     ]
     return sum(scores) / len(scores)
-
-
-@task(name="match", task_run_name="{match.name}")
-def play_match(folder: CampaignFolder, match: ScheduledMatch, iteration: int) -> Json:
-    """Play one match, part by part on all devices, and return its summary.
-
-    One that was played is read. Its progress is reported as that of ``iteration``.
-    """
-    run_all_on_devices(_part_calls(folder, iteration, [match]))
-    return finish_match(folder.path, match)

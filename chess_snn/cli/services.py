@@ -89,7 +89,7 @@ def down_command() -> None:
 
 
 def deploy_command() -> None:
-    """Register the deployments campaign/local, tournament/local and import/local.
+    """Register the deployment campaign/local.
 
     With the server that `chess-snn up` started (which has them), or the one of PREFECT_API_URL.
     Run it again after an update.

@@ -85,7 +85,7 @@ def test_nobody_is_rated_without_the_anchor(new_folder):
 def test_one_match_that_nothing_links_to_random_ends_all_ratings_bug(folder):
     expected = rate_campaign(folder)
     assert expected.notice is None
-    write_match(folder, "tournament-00040", "x", "gen-000008@800", "gen-000004@800", 0.5)
+    write_match(folder, "extra", "x", "gen-000008@800", "gen-000004@800", 0.5)
     rated = rate_campaign(folder)
     assert rated.ratings.to_json() == expected.ratings.to_json()
     assert rated.left_out == ("gen-000004@800", "gen-000008@800")
