@@ -89,13 +89,12 @@ def _campaign_command(directory: Path, settings: list[str]) -> list[str]:
 
 def _add(report: Report, off: str, folder: CampaignFolder) -> None:
     receipts = read_receipts(folder)
-    metrics = [receipt.metrics() for receipt in receipts]
-    matches = {match["name"]: match for match in read_final_matches(folder)}
+    matches = {match.name: match for match in read_final_matches(folder)}
     report.add(f"{off}: length", receipts[-1].elapsed_s / 3600, "hours")
-    report.add(f"{off}: games", sum(row["self_play/games"] for row in metrics), "games")
+    report.add(f"{off}: games", sum(receipt.statistics.games for receipt in receipts), "games")
     for name in MATCHES:
-        report.add(f"{off}: {name}", matches[name]["score"], "score")
-        report.add(f"{off}: {name}, low", matches[name]["score_low"], "score")
-        report.add(f"{off}: {name}, high", matches[name]["score_high"], "score")
+        report.add(f"{off}: {name}", matches[name].score, "score")
+        report.add(f"{off}: {name}, low", matches[name].score_low, "score")
+        report.add(f"{off}: {name}, high", matches[name].score_high, "score")
     for name, unit in (("ordinary_draw_rate", "share"), ("ordinary_plies_mean", "plies")):
-        report.add(f"{off}: {name}", metrics[-1][f"self_play/{name}"], unit)
+        report.add(f"{off}: {name}", getattr(receipts[-1].statistics, name), unit)

@@ -123,14 +123,13 @@ def _resume(folder: CampaignFolder) -> None:
 
 def _after_iteration(folder: CampaignFolder) -> None:
     """The work after each iteration."""
-    find_alarms([receipt.metrics() for receipt in read_receipts(folder)])
+    find_alarms(result_rows(folder, read_receipts(folder)))
     sweep_leftovers(folder)
 
 
 def _status(folder: CampaignFolder) -> None:
     receipts = read_receipts(folder)
-    result_rows(folder, receipts)
-    find_alarms([receipt.metrics() for receipt in receipts])
+    find_alarms(result_rows(folder, receipts))
     read_final_matches(folder)
     is_finished(folder)
     recorded_seconds(folder)

@@ -39,7 +39,7 @@ def run(
         iteration += 1
         report.note(
             f"{clock.elapsed_s:5.0f} s, {plan.progress_last:4.0%}: generation {iteration}, "
-            f"{sum(shard.statistics['positions'] for shard in shards):,} positions, "
+            f"{sum(shard.statistics.positions for shard in shards):,} positions, "
             f"policy loss {facts.metrics['policy_loss']:.3f}, "
             f"value loss {facts.metrics['holdout_value_loss']:.3f}"
         )
@@ -50,7 +50,7 @@ def run(
         )
         for part in range(len(match.parts)):
             play_match_part(folder.path, match, part)
-        score = finish_match(folder.path, match)["score"]
+        score = finish_match(folder.path, match).score
         report.add(f"{match.players[0]} against {opponent}, 200 games", score, "score")
 
 

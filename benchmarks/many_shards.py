@@ -93,7 +93,7 @@ def make_campaign(path: Path, num_shards: int, on_progress: Progress) -> Campaig
             template = shards[(iteration + shard) % len(shards)]
             facts.append(_link_shard(folder, template, iteration, shard))
         on_progress((iteration + 1) * SHARDS_EACH, num_shards)
-        positions += sum(entry.statistics["positions"] for entry in facts)
+        positions += sum(entry.statistics.positions for entry in facts)
         window = [*window, *(entry.name for entry in facts)][-WINDOW_POSITIONS // _PLIES :]
         _finish_iteration(folder, checkpoint, iteration, facts, positions, window)
     begin_iteration(folder, num_iterations, num_iterations * _ITERATION_S)
@@ -126,7 +126,7 @@ def _link_shard(
     manifest = template.copy(
         target, {"iteration": iteration, "shard": shard, "generation": iteration}
     )
-    statistics = SelfPlayStatistics.from_json(manifest.meta["statistics"]).to_json()
+    statistics = SelfPlayStatistics.from_json(manifest.meta["statistics"])
     return ShardFacts(f"{target.parent.name}/{target.name}", manifest.num_bytes, statistics)
 
 

@@ -37,6 +37,7 @@ from chess_snn.campaign.strength.gating_match import gating_match_of
 from chess_snn.campaign.strength.match_schedule import converts, generation_matches, is_evaluated
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
+from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.wording import counted
 from flows.context import (
     CampaignRun,
@@ -192,7 +193,7 @@ def _wait_for_all(futures: Sequence[Future[Any]]) -> None:
 
 def _new_alarms(run: CampaignRun) -> list[Alarm]:
     """Those that the newest receipt has raised."""
-    history = [receipt.metrics() for receipt in read_receipts(run.folder)]
+    history = result_rows(run.folder, read_receipts(run.folder))
     known = {(alarm.name, alarm.since_iteration) for alarm in find_alarms(history[:-1])}
     return [a for a in find_alarms(history) if (a.name, a.since_iteration) not in known]
 
@@ -219,7 +220,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     if pool.shares_cores:
         # Two threads of training lose most of their pace to a third that wants their cores.
         handoff.wait_for_predecessor()
-    new_positions = sum(done.result.statistics["positions"] for done in played)
+    new_positions = sum(done.result.statistics.positions for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, events.TRAINING, "steps", num_steps) as training:
         trained = retried(train, config).submit(folder, number, wait_for=shards)

@@ -19,12 +19,12 @@ from prefect.events import emit_event
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.receipt_parts import ShardFacts
 from chess_snn.campaign.viewing import events
+from chess_snn.campaign.viewing.figures import figure_row, shown_at
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
 from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import UsageError, one_line
-from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics, combine
 from flows.links import artifact_key, mlflow_link
 from tasks.remote import Done
@@ -34,32 +34,6 @@ PERIOD_S: Final = 2.0
 PAUSE_AFTER_FAILURE_S: Final = 30.0
 ALARM_EVENT: Final = "chess-snn.alarm"
 """Begins the name of the Prefect event: ``chess-snn.alarm.draw-collapse``."""
-_FIGURES: Final = {
-    "self_play/games_per_s": ("self-play", "games/s"),
-    "train/total_loss": ("training", "loss, total"),
-    "train/policy_loss": ("training", "loss, policy"),
-    "train/value_loss": ("training", "loss, value"),
-    "train/holdout_value_loss": ("training", "loss, value, on games held out"),
-    "train/holdout_brier_score_after": ("training", "Brier score on games held out"),
-    "train/holdout_decided_accuracy_after": (
-        "training", "share of won and lost positions held out that are judged right"
-    ),
-    "train/reference_policy_accuracy": (
-        "training", "share of reference positions whose best move is found"
-    ),
-    "train/samples_per_s": ("training", "samples/s"),
-    "train/ranks": ("training", "ranks"),
-    "evaluation/points_mean": ("evaluation", "points, mean"),
-    "evaluation/points_median": ("evaluation", "points, median"),
-    "evaluation/points_best": ("evaluation", "points, most"),
-    "evaluation/score": ("evaluation", "mean score"),
-    "evaluation/conversion_rate": ("evaluation", "share of won positions converted"),
-    "evaluation/ladder_elo": ("evaluation", "Elo on the ladder"),
-    "device/utilisation": ("devices", "share in use"),
-    "device/memory_gib": ("devices", "memory of each, GiB"),
-}
-"""Metrics of a receipt that have a row: its first two columns."""
-
 _logger = logging.getLogger(__name__)
 
 Row = Mapping[str, str]
@@ -190,7 +164,7 @@ def iteration_table(folder: CampaignFolder) -> events.Listener:
         receipt = event.receipt
         try:
             create_table_artifact(
-                table=[dict(row) for row in table_rows(event)],
+                table=[dict(row) for row in table_rows(folder, event)],
                 key=artifact_key(folder),
                 description=(
                     f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}"
@@ -203,27 +177,19 @@ def iteration_table(folder: CampaignFolder) -> events.Listener:
     return listen
 
 
-def table_rows(finished: events.IterationFinished) -> list[Row]:
+def table_rows(folder: CampaignFolder, finished: events.IterationFinished) -> list[Row]:
     """Three columns: the part of the iteration, the figure's name, the figure."""
-    receipt = finished.receipt
-    games, metrics = receipt.statistics, receipt.metrics()
-    by_workers = sum(share.games for share in finished.shares)
+    receipt, shares = finished.receipt, finished.shares
+    figures = shown_at(folder.config, "run")
+    row, by_workers = figure_row(receipt, figures), sum(share.games for share in shares)
     return [
-        _row("self-play", "games", f"{games.games:,}"),
-        _row("self-play", "outcomes", outcomes_text(games)),
-        _row("self-play", "plies a game", f"{games.plies_mean:.1f}"),
+        _row("strength", "decision", promotion_line(receipt)),
+        *(_row(figure.group.replace("_", "-"), figure.title, text)
+          for figure in figures if (text := figure.text(row))),
+        _row("self-play", "outcomes", outcomes_text(receipt.statistics)),
         *(_row(share.worker, "games, games/s, share",
                f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / by_workers:.0%}")
-          for share in finished.shares),
-        *(_row(part, name, f"{metrics[metric]:,.3f}".removesuffix(".000"))
-          for metric, (part, name) in _FIGURES.items() if metric in metrics),
-        *(_row("evaluation", f"score against {match['name']}",
-               f"{match['score']:.3f} ({match['score_low']:.3f} to {match['score_high']:.3f})")
-          for match in receipt.matches),
-        *(_row("evaluation", f"points ahead of {match['name']}",
-               interval_text(match["points"]["ahead"]))
-          for match in receipt.matches if "points" in match),
-        _row("promotion", "decision", promotion_line(receipt)),
+          for share in shares),
     ]
 
 
@@ -236,7 +202,7 @@ def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[events.WorkerShare
     by_worker: dict[str, list[SelfPlayStatistics]] = {}
     for done in played:
         name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
-        by_worker.setdefault(name, []).append(SelfPlayStatistics.from_json(done.result.statistics))
+        by_worker.setdefault(name, []).append(done.result.statistics)
     combined = {name: combine(parts) for name, parts in sorted(by_worker.items())}
     return [
         events.WorkerShare(name, own.games, own.games / own.seconds)

@@ -19,11 +19,14 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.collection import GameFilter, games_of_iteration
 from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.common_scale import strength_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.figure import metric_name
+from chess_snn.campaign.viewing.figures import metrics_of
 from chess_snn.campaign.viewing.recorded_games import to_pgn
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.data import is_committed
@@ -31,7 +34,7 @@ from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.failpoints import failpoint
 from chess_snn.report.page import write_report
 from chess_snn.sources import provenance
-from chess_snn.types import Json, LogFn
+from chess_snn.types import LogFn
 from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
@@ -119,18 +122,14 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> Recorded
     if facts := supervised_facts(folder):
         tracker.record_supervised(facts["points"], facts["games"])
     receipts = read_receipts(folder)
-    history = [receipt.metrics() for receipt in receipts]
+    history = result_rows(folder, receipts)
     recorded = tracker.recorded_iterations
     missing = [number for number in range(len(receipts)) if number not in recorded]
-    length = campaign_length(folder)
     for number in missing:
-        so_far = history[: number + 1]
         version = describe_version(folder, receipts[number], receipts)
-        metrics = history[number] | _alarm_metrics(so_far) | _progress_metrics(so_far)
-        metrics["campaign/progress"] = receipts[number].share_of(length)
-        if version.score is not None:
-            metrics["evaluation/search_budget"] = version.simulations
-        metrics |= _champion_metrics(folder, receipts[: number + 1])
+        metrics = metrics_of(folder.config, receipts[number])
+        metrics |= _campaign_metrics(folder, receipts[: number + 1])
+        metrics[metric_name("learning", "alarms")] = float(len(find_alarms(history[: number + 1])))
         tracker.record_iteration(
             number, metrics, None if version.is_removed else version,
             steps=_step_metrics(folder, number + 1),
@@ -169,7 +168,7 @@ def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Pa
     if (folder.path / REPORT).exists():
         shutil.copy(folder.path / REPORT, target)
     rows = result_rows(folder, receipts)
-    (target / "results.csv").write_text(results_csv(folder.config, rows))
+    (target / "results.csv").write_text(results_csv(folder, rows))
     (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))
     if receipts and game_of(folder).spec.num_players == 2:  # PGN has white and black
         text = _sample_games(folder, receipts[-1].iteration)
@@ -186,39 +185,33 @@ def _sample_games(folder: CampaignFolder, iteration: int) -> str:
         return f"; {error}\n"
 
 
-def _alarm_metrics(history: list[dict[str, float]]) -> dict[str, float]:
-    """How many alarms are active, and 1 for each of them; 0 for one that has just ended."""
-    active = {alarm.name for alarm in find_alarms(history)}
-    told = active | {alarm.name for alarm in find_alarms(history[:-1])}
-    return {
-        "alarms/active": float(len(active)),
-        **{f"alarms/{name.replace(' ', '_')}": float(name in active) for name in sorted(told)},
-    }
+def _campaign_metrics(folder: CampaignFolder, receipts: Sequence[Receipt]) -> dict[str, float]:
+    """Metrics of the campaign up to the last of ``receipts``.
 
-
-def _progress_metrics(history: list[dict[str, float]]) -> dict[str, float]:
-    """What the campaign has cost so far: x axes on which campaigns can be compared."""
-    return {
-        "progress/games": sum(metrics["self_play/games"] for metrics in history),
-        "progress/positions": sum(metrics["self_play/positions"] for metrics in history),
-        "progress/device_seconds": sum(
-            metrics["self_play/device_seconds"]
-            + metrics["seconds/training"] * metrics.get("train/ranks", 1.0)
-            for metrics in history
-        ),
-        "progress/wall_seconds": history[-1]["campaign/elapsed_s"],
-    }
-
-
-def _champion_metrics(
-    folder: CampaignFolder, receipts: Sequence[Receipt]
-) -> dict[str, float]:
-    """How strong the champion after the last of ``receipts`` is, as far as that was measured."""
+    The strength of its champion as far as it was measured, and what it has cost: axes on which
+    campaigns can be compared.
+    """
     champion = receipts[-1].champion
     made = [receipt for receipt in receipts if receipt.training.generation == champion]
     strength = strength_of(folder.config, made[-1]) if made else None
     figures = {} if strength is None else strength.figures()
-    return {f"champion/{name}": value for name, value in figures.items()}
+    return {
+        metric_name("strength", "champion"): float(champion),
+        **{metric_name("strength", f"champion_{name}"): value for name, value in figures.items()},
+        metric_name("self_play", "all_games"): float(sum(
+            each.statistics.games for each in receipts
+        )),
+        metric_name("self_play", "all_positions"): float(sum(
+            each.statistics.positions for each in receipts
+        )),
+        metric_name("speed", "progress"): receipts[-1].share_of(campaign_length(folder)),
+        metric_name("speed", "elapsed_s"): receipts[-1].elapsed_s,
+        metric_name("devices", "device_seconds"): sum(
+            each.statistics.seconds
+            + each.seconds.training * each.training.metrics.get("ranks", 1.0)
+            for each in receipts
+        ),
+    }
 
 
 def _step_metrics(folder: CampaignFolder, generation: int) -> list[dict[str, float]]:
@@ -241,9 +234,10 @@ def _provenance_tags(facts: Mapping[str, str]) -> dict[str, str]:
     return tags
 
 
-def _final_metrics(matches: list[Json]) -> dict[str, float]:
+def _final_metrics(matches: list[MatchFacts]) -> dict[str, float]:
     return {
-        f"final/{figure}_{match['name'].replace('-', '_')}": match[figure]
+        metric_name("strength", f"final_{figure}_{match.name.replace('-', '_')}"):
+            getattr(match, figure)
         for match in matches for figure in ("score", "score_low", "score_high")
     }
 

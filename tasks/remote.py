@@ -23,6 +23,7 @@ from chess_snn.campaign.machine.training_launch import RankTraining
 from chess_snn.campaign.stages.self_play import ShardValues
 from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.store.folder import CONFIG_FILE
+from chess_snn.campaign.store.match_facts import ConversionFacts, LadderTestFacts
 from chess_snn.campaign.store.receipt_parts import ShardFacts, TrainingFacts
 from chess_snn.campaign.strength import ladder_tests, matches, reports
 from chess_snn.campaign.strength.match_schedule import ScheduledMatch, is_final, is_gating_match
@@ -171,7 +172,9 @@ def play_match_part(
     )
 
 
-def play_conversion(directory: str, generation: int, simulations: int | None = None) -> Json:
+def play_conversion(
+    directory: str, generation: int, simulations: int | None = None
+) -> ConversionFacts:
     """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
     return reports.play_conversion(
         _seen(directory), generation, simulations, num_threads=_own_threads(),
@@ -179,7 +182,9 @@ def play_conversion(directory: str, generation: int, simulations: int | None = N
     )
 
 
-def play_ladder_test(directory: str, generation: int, start_elo: float | None = None) -> Json:
+def play_ladder_test(
+    directory: str, generation: int, start_elo: float | None = None
+) -> LadderTestFacts:
     """See :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`."""
     return ladder_tests.play_ladder_test(
         _seen(directory), generation, start_elo, num_threads=_own_threads(),

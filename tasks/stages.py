@@ -13,6 +13,7 @@ from prefect.states import Cancelled
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.machine.training_launch import train_first_as_configured
 from chess_snn.campaign.stages.first_generation import SUPERVISED, begins_trained
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import ProgressPlan
 from chess_snn.campaign.store.receipt_parts import (
     DeviceUse,
@@ -162,7 +163,7 @@ def evaluate(folder: CampaignFolder, generation: int) -> EvaluationFacts:
 
 @task(name="evaluate_final", task_run_name="evaluate_final")
 @cancelled_by_stop
-def evaluate_final(folder: CampaignFolder, iteration: int) -> list[Json]:
+def evaluate_final(folder: CampaignFolder, iteration: int) -> list[MatchFacts]:
     """Play the matches at the end of the campaign, whose last one is ``iteration``."""
     matches = final_matches(folder)
     run_all_on_devices(_part_calls(folder, iteration, matches))
@@ -246,6 +247,6 @@ def promote(
 def _mean_score(evaluation: EvaluationFacts) -> float:
     """Over the fixed opponents: an earlier generation is a different one each time."""
     scores: list[float] = [
-        match["score"] for match in evaluation.matches if match["name"] != EARLIER
+        match.score for match in evaluation.matches if match.name != EARLIER
     ]
     return sum(scores) / len(scores)

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chess_snn.campaign import Receipt
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.receipt_parts import EvaluationFacts, PromotionFacts, ShardFacts
-from chess_snn.evaluation.solo import interval_text
 from chess_snn.self_play import SelfPlayStatistics
-from chess_snn.types import Json
 from chess_snn.wording import counted
 from tasks.remote import Done
 
@@ -17,12 +16,12 @@ _LOSSES = {"total_loss": "total", "policy_loss": "policy", "value_loss": "value"
 
 def was_played_now(done: Done[ShardFacts]) -> bool:
     """Whether the worker played the shard, rather than found it committed by an earlier run."""
-    return done.seconds >= SelfPlayStatistics.from_json(done.result.statistics).seconds
+    return done.seconds >= done.result.statistics.seconds
 
 
 def shard_line(done: Done[ShardFacts]) -> str:
     """``vm/cpu-0 on a processor: 40 games (3 white wins, 34 draws, 3 black wins), …``."""
-    played = SelfPlayStatistics.from_json(done.result.statistics)
+    played = done.result.statistics
     figures = (
         f"{counted(played.games, 'game')} ({outcomes_text(played)}), {played.plies_mean:.1f} plies "
         f"each, {played.games / played.seconds:.2f} games/s"
@@ -65,25 +64,20 @@ def training_line(done: Done[Any], generation: int, figures: Mapping[str, float]
 def evaluation_line(facts: EvaluationFacts) -> str:
     """The matches, the won positions, and the Elo of the ladder test, if there was one."""
     won = [] if facts.conversion is None else [
-        f"won positions converted: {facts.conversion['rate']:.0%}"
+        f"won positions converted: {facts.conversion.rate:.0%}"
     ]
-    elo = None if facts.ladder_test is None else facts.ladder_test["elo"]
+    elo = None if facts.ladder_test is None else facts.ladder_test.elo
     ladder = [] if elo is None else [f"Elo on the ladder: {elo:.0f}"]
     return "; ".join([matches_line(facts.matches), *won, *ladder])
 
 
-def matches_line(matches: Sequence[Json]) -> str:
+def matches_line(matches: Sequence[MatchFacts]) -> str:
     """``random 0.713 (0.641 to 0.775), greedy 0.150 (0.090 to 0.240)``; 95 % intervals.
 
     In a game of one player the points that were scored stand before.
     """
-    own = [f"{interval_text(match['points']['a'])} points" for match in matches[:1]
-           if "points" in match]
-    scores = (
-        f"{match['name']} {match['score']:.3f} ({match['score_low']:.3f} to "
-        f"{match['score_high']:.3f})"
-        for match in matches
-    )
+    own = [f"{match.points.a} points" for match in matches[:1] if match.points]
+    scores = (f"{match.name} {match.score_text}" for match in matches)
     return ", ".join([*own, *scores])
 
 

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from chess_snn.campaign import (
 from chess_snn.campaign.artifacts.artifact import Stored
 from chess_snn.campaign.integrity.rebuild import Rebuilder
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
+from chess_snn.campaign.store.match_facts import ConversionFacts, MatchFacts
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.campaign.store.receipt_parts import (
     PromotionFacts,
@@ -60,8 +61,8 @@ from chess_snn.data import (
 from chess_snn.data.commit import commit_archive
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Network, build_network, save_network
+from chess_snn.self_play import SelfPlayStatistics
 from chess_snn.training import Trainer, TrainingSettings, save_checkpoint
-from chess_snn.types import Json
 
 EMPTY = (
     "campaign.iterations=4", "self_play.games_per_iteration=200", "self_play.games_per_shard=100",
@@ -179,9 +180,9 @@ def commit_shards(folder: CampaignFolder, iteration: int, count: int = 2) -> Non
 
 
 def evaluate(folder: CampaignFolder, generation: int) -> None:
-    for match in summaries(generation):
-        write_signed(folder.match(event_of(generation), match["name"]), MATCH, match)
-    write_signed(folder.match(event_of(generation), CONVERSION), REPORT, {"rate": 0.75})
+    for match in matches_of(generation):
+        write_signed(folder.match(event_of(generation), match.name), MATCH, asdict(match))
+    write_signed(folder.match(event_of(generation), CONVERSION), REPORT, asdict(CONVERTED))
 
 
 def finish(folder: CampaignFolder, iteration: int) -> Receipt:
@@ -194,6 +195,9 @@ def finish(folder: CampaignFolder, iteration: int) -> Receipt:
         evaluate(folder, iteration + 1)
     write_receipt(folder, receipt)
     return receipt
+
+
+CONVERTED = ConversionFacts(24, 4, 0, 4, 30.0, 0.75, 16)
 
 
 def receipt_of(folder: CampaignFolder, iteration: int) -> Receipt:
@@ -210,8 +214,8 @@ def receipt_of(folder: CampaignFolder, iteration: int) -> Receipt:
         training=TrainingFacts(
             generation, weights_digest(folder, generation), [], 50_000, training_metrics(iteration)
         ),
-        matches=summaries(generation) if is_evaluated else [],
-        conversion={"rate": 0.75} if is_evaluated else None,
+        matches=matches_of(generation) if is_evaluated else [],
+        conversion=CONVERTED if is_evaluated else None,
         score=0.5 + 0.05 * iteration if is_evaluated else None,
         champion=generation,
         seconds=StageSeconds(50.0, 30.0, 20.0 if is_evaluated else 0.0, 5.0, ITERATION_S),
@@ -242,16 +246,16 @@ def weights_digest(folder: CampaignFolder, generation: int) -> str:
     return str(meta.get("weights_digest", "digest"))
 
 
-def statistics(iteration: int) -> Json:
-    """Of 100 games."""
-    return {
-        "games": 100, "positions": 8000 + 100 * iteration, "plies_min": 10, "plies_max": 150,
-        "white_wins": 30, "black_wins": 20, "terminations": {"checkmate": 50, "ply_cap": 50},
-        "ordinary_games": 80, "ordinary_draws": 40, "ordinary_positions": 7000,
-        "practice_games": 20, "practice_wins": 10, "abs_value_sum": 4000.0,
-        "surprise_sum": 900.0, "entropy_sum": 15_000.0, "uniform_entropy_sum": 16_000.0,
-        "seconds": 40.0, "network_seconds": 30.0,
-    }
+def statistics(iteration: int) -> SelfPlayStatistics:
+    """Counts of 100 games."""
+    return SelfPlayStatistics(
+        games=100, positions=8000 + 100 * iteration, plies_min=10, plies_max=150,
+        white_wins=30, black_wins=20, terminations={"checkmate": 50, "ply_cap": 50},
+        ordinary_games=80, ordinary_draws=40, ordinary_positions=7000,
+        practice_games=20, practice_wins=10, abs_value_sum=4000.0,
+        surprise_sum=900.0, entropy_sum=15_000.0, uniform_entropy_sum=16_000.0,
+        seconds=40.0, network_seconds=30.0,
+    )
 
 
 def training_metrics(iteration: int) -> dict[str, float]:
@@ -263,14 +267,15 @@ def training_metrics(iteration: int) -> dict[str, float]:
     }
 
 
-def summaries(generation: int) -> list[Json]:
-    """Of 20 games each."""
+def matches_of(generation: int) -> list[MatchFacts]:
+    """Matches of 20 games each."""
     return [
-        {
-            "name": name, "player_a": event_of(generation), "player_b": name, "num_games": 20,
-            "wins": wins, "draws": 5, "losses": 14 - wins, "truncated": 1, "score": score,
-            "score_low": score - 0.1, "score_high": score + 0.1,
-        }
+        MatchFacts(
+            name=name, game="chess", player_a=event_of(generation), player_b=name, num_games=20,
+            wins=wins, draws=5, losses=14 - wins, truncated=1, forfeits_a=0, forfeits_b=0,
+            voided=0, score=score, score_low=score - 0.1, score_high=score + 0.1,
+            mean_plies=80.0, terminations={"checkmate": 14, "stalemate": 5, "ply_cap": 1},
+        )
         for name, wins, score in (
             ("random", 14, 0.85), ("minimax:2", 2, 0.25), ("earlier", 8, 0.55),
         )
@@ -323,7 +328,7 @@ def play_iteration(
         conversion = play_conversion(folder.path, generation, num_threads=num_threads)
     gating_match = gating_match_of(folder, generation)
     promotion = None if gating_match is None else play_gating_match(folder, gating_match)
-    score = matches[0]["score"]
+    score = matches[0].score
     receipt = Receipt(
         iteration=iteration, plan=plan, shards=shards, training=training, matches=matches,
         conversion=conversion, score=score,
@@ -343,7 +348,7 @@ def play_gating_match(folder: CampaignFolder, match: ScheduledMatch) -> Promotio
     return decide(folder.config, finish_gating_match(folder.path, match), None)
 
 
-def play_match(folder: CampaignFolder, match: ScheduledMatch, num_threads: int = 1) -> Json:
+def play_match(folder: CampaignFolder, match: ScheduledMatch, num_threads: int = 1) -> MatchFacts:
     for part in range(len(match.parts)):
         play_match_part(folder.path, match, part, num_threads=num_threads)
     return finish_match(folder.path, match)

@@ -9,7 +9,6 @@ import numpy as np
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS, SHIPPED
-from chess_snn.campaign.viewing.lines import figure
 from chess_snn.cli.console import console, print_message, table_of, work_bar
 from chess_snn.cli.drawing import draw_position
 from chess_snn.cli.options import (
@@ -224,6 +223,11 @@ def _percent(wdl: list[float]) -> str:
     return "/".join(f"{100 * share:.0f}" for share in wdl) + " %"
 
 
+def _value(value: float | None, form: str) -> str:
+    """``value`` formatted; empty if no visit measured it."""
+    return "" if value is None else format(value, form)
+
+
 Columns = dict[str, Callable[[Json], str]]
 _SEARCHED: Final[Columns] = {
     "visits": lambda move: f"{move['visits']:,}",
@@ -234,13 +238,13 @@ _CHANCES_COLUMNS: Final[Columns] = {
     "move": lambda move: move["san"],
     "UCI": lambda move: move["uci"],
     **_SEARCHED,
-    "Q": lambda move: figure(move, "q_stm", "+.3f"),
+    "Q": lambda move: _value(move["q_stm"], "+.3f"),
     "win/draw/loss": lambda move: _percent(move["wdl_stm"]),
 }
 _POINTS_COLUMNS: Final[Columns] = {
     "move": lambda move: move["move"],
     **_SEARCHED,
-    "Q (points)": lambda move: figure(move, "q_points", ",.0f"),
+    "Q (points)": lambda move: _value(move["q_points"], ",.0f"),
     "network alone": lambda move: f"{move['network_points']:,.0f}",
     ADVISER: lambda move: "plays it" if move["is_advised"] else "",
 }

@@ -1,7 +1,6 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import os
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,20 +26,14 @@ from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages.window import removed_games_notice
 from chess_snn.campaign.store.folder import REPORT
 from chess_snn.campaign.store.naming import claim_campaign_path
-from chess_snn.campaign.store.notes import missing_facts, missing_notices
 from chess_snn.campaign.store.plans import campaign_length
-from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import is_finished, readable_final_matches
-from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.up_to_date import is_up_to_date
-from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.compare import compare_campaigns
-from chess_snn.cli.console import print_json, print_message, print_notice, stoppable
+from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.cost import estimate
-from chess_snn.cli.dashboard import state_lines
 from chess_snn.cli.options import (
-    AsJsonOption,
     CampaignArgument,
     ClusterOption,
     ConfigOption,
@@ -56,11 +49,10 @@ from chess_snn.cli.options import (
     pace_settings,
 )
 from chess_snn.cli.orchestration import existing_store, fetch_model, load_flows
-from chess_snn.cli.results import print_summary
+from chess_snn.cli.status import print_summary, status_command
 from chess_snn.cli.watch import campaign_terminal
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import interruptible
-from chess_snn.wording import counted
 
 app = typer.Typer(
     help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
@@ -230,53 +222,7 @@ def extend(
     )
 
 
-@app.command()
-def status(
-    directory: CampaignArgument,
-    as_json: AsJsonOption = False,
-) -> None:
-    """Show what a campaign has done, from its folder alone."""
-    view = CampaignWatch(directory).look()
-    folder, receipts = view.folder, view.receipts
-    length = campaign_length(folder)
-    if as_json:
-        rows = [
-            {"iteration": r.iteration, "campaign/progress": r.share_of(length)} | r.metrics()
-            for r in receipts
-        ]
-        finals, faults = readable_final_matches(folder)
-        body = {
-            "campaign": folder.name,
-            "id": folder.campaign_id,
-            **asdict(length),
-            "finished": len(receipts),
-            "is_finished": view.is_finished,
-            "state": view.state_text,
-            "stages": [asdict(stage) for stage in view.stages] if view.may_run else [],
-            "elapsed_s": recorded_seconds(folder),
-            "origin": None if folder.origin is None else asdict(folder.origin),
-            "metrics": rows,
-            "alarms": [asdict(alarm) for alarm in find_alarms(rows)],
-            "final_matches": finals,
-            "absent": missing_facts(folder),
-        }
-        print_json(body)
-        for fault in faults:
-            print_notice(fault)
-        return
-    print_summary(folder, receipts)
-    print_message(
-        f"{counted(len(receipts), 'iteration')} finished, in "
-        f"{recorded_seconds(folder) / 60:,.1f} min; the campaign is to last "
-        f"{campaign_length(folder)}."
-    )
-    if folder.origin is not None:
-        print_message(f"It {folder.origin.describe()}.")
-    for notice in missing_notices(folder):
-        print_message(notice)
-    if not view.is_finished:
-        for line in state_lines(view):
-            print_message(line)
+app.command("status")(status_command)
 
 
 def _check_before_create(config: CampaignConfig) -> None:

@@ -2,8 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -12,19 +11,20 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import campaign_length
+from chess_snn.campaign.viewing.columns import RATING_COLUMNS, match_columns
 from chess_snn.campaign.viewing.events import (
     StageProgress,
     WorkerProgress,
     WorkersProgress,
 )
-from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, elo_interval, interval
+from chess_snn.campaign.viewing.figures import shown_at
+from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration
 from chess_snn.campaign.viewing.live import WriterState
-from chess_snn.campaign.viewing.results import CURVES, opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView
-from chess_snn.cli.results import matches_table
-from chess_snn.report.columns import column
-from chess_snn.types import Json
+from chess_snn.cli.console import table_of
+from chess_snn.evaluation.ratings.result import Rating
 from chess_snn.wording import counted
 
 _BAR_WIDTH: Final = 30
@@ -41,6 +41,16 @@ BLOCKS: Final = "▁▂▃▄▅▆▇█"
 PLAIN: Final = "_.-=+*%#"
 """Levels of a curve, and those for a terminal whose encoding lacks them."""
 _GIB: Final = 2**30
+
+
+def matches_table(title: str, matches: Sequence[MatchFacts]) -> Table:
+    """A line a match; in a game of one player with its points."""
+    return table_of(title, matches, match_columns(matches))
+
+
+def ratings_table(title: str, ratings: Sequence[Rating]) -> Table:
+    """A line a player."""
+    return table_of(title, ratings, RATING_COLUMNS, left=("player",))
 
 
 def dashboard(view: CampaignView, console: Console) -> RenderableType:
@@ -152,24 +162,14 @@ def _curves(view: CampaignView, console: Console) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True)
 
-    def draw(
-        label: str, name: str, newest: Callable[[Json], str], low: float | None = None,
-        high: float | None = None,
-    ) -> None:
-        measured = [row for row in view.rows if row.get(name) is not None]
+    for figure in shown_at(view.folder.config, "watch"):
+        measured = [row for row in view.rows if row[figure.name] is not None]
         if measured:
-            values = [row[name] for row in measured]
-            curve = sparkline(values, width, low=low, high=high, levels=levels)
-            grid.add_row(Text(label), Text(curve, style="cyan"), Text(newest(measured[-1])))
-
-    for label, name, form in CURVES:
-        draw(label, name, column(name, form))
-    if any(row["score"] is not None for row in view.rows):
-        grid.add_row(Text("score against", style="bold"), "", Text("95 % interval", style="dim"))
-        for opponent in opponents_of(view.folder.config):
-            newest = partial(interval, opponent=opponent)
-            draw(f"  {opponent}", score_column(opponent), newest, 0.0, 1.0)
-        draw("Elo", "elo", elo_interval)
+            ends = (0.0, 1.0) if figure.low is not None and figure.form == ".3f" else (None, None)
+            values = [row[figure.name] for row in measured]
+            curve = sparkline(values, width, low=ends[0], high=ends[1], levels=levels)
+            newest = figure.text(measured[-1])
+            grid.add_row(Text(figure.title), Text(curve, style="cyan"), Text(newest))
     return grid
 
 

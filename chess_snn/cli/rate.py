@@ -10,7 +10,9 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.cli.console import console, print_json, print_message, work_bar
+from chess_snn.cli.dashboard import matches_table, ratings_table
 from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
     AsJsonOption,
@@ -23,7 +25,6 @@ from chess_snn.cli.options import (
     output_option,
 )
 from chess_snn.cli.players import find_network
-from chess_snn.cli.results import matches_table, ratings_table
 from chess_snn.data import write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
@@ -172,7 +173,9 @@ def _print(ratings: Sequence[LadderRating]) -> None:
         print_message(APPROXIMATE_NOTE)
     for rated in ratings:
         console.print(matches_table(rated.rating.player, [
-            match.summary()
-            | {"player_b": marked(match.player_b, match.player_b in rated.approximate)}
+            MatchFacts(**match.summary() | {
+                "name": "",
+                "player_b": marked(match.player_b, match.player_b in rated.approximate),
+            })
             for match in rated.matches
         ]))

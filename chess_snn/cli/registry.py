@@ -19,9 +19,9 @@ from chess_snn.campaign.models.versions import (
     NetworkVersion,
     campaign_versions,
     describe,
-    elo_text,
     version_of,
 )
+from chess_snn.campaign.store.match_facts import RatingFacts
 from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models
@@ -239,6 +239,10 @@ def _name(who: str | None) -> str:
         raise UsageError("this user has no name on this machine; give one with --who") from error
 
 
+def _elo_text(rating: RatingFacts | None) -> str:
+    return "" if rating is None else rating.elo_text
+
+
 def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
     """Fits into a terminal of 80 columns."""
     newest, has_ladder = versions[-1], any(version.ladder_test for version in versions)
@@ -252,7 +256,7 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
             + (" champion" if version.is_champion else "")
             + (" removed" if version.is_removed else ""),
         "Elo, ladder" if has_ladder else "Elo, own games": lambda version:
-            elo_text(version.ladder_test if has_ladder else version.rating),
+            _elo_text(version.ladder_test if has_ladder else version.rating),
         "score": lambda version: "" if version.score is None else f"{version.score:.3f}",
         "as candidate": lambda version: _candidacy(version.promotion),
         "spikes": lambda version:

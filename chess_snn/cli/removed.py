@@ -6,6 +6,8 @@ REMOVED: Final[dict[str, str]] = {
     "ladder": "`chess-snn rate`, or the table in docs/ratings.md",
     "ladder rate": "`chess-snn rate`",
     "ladder make": "`python -m benchmarks ladder` in a clone",
+    "ratings": "`chess-snn campaign status --ratings`",
+    "results": "`chess-snn campaign status`, with --csv or --json for every figure",
 }
 """The words of a removed command after ``chess-snn``, and what its user types now."""
 

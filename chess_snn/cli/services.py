@@ -32,7 +32,7 @@ def up_command(
         bool, typer.Option("--foreground", help="Stay here until Ctrl-C, as under systemd.")
     ] = False,
 ) -> None:
-    """Start a Prefect server, an MLflow server and a worker, with all deployments registered.
+    """Start a Prefect server, an MLflow server and a worker, with the deployment registered.
 
     They stay until `chess-snn down`. Their data is in $CHESS_SNN_HOME/services, by default
     ~/chess-snn/services, and campaigns of deployed runs go beside it. What is up already is found.

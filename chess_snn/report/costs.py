@@ -9,15 +9,15 @@ import torch
 
 from chess_snn.campaign.store.collection import games_of_iteration
 from chess_snn.campaign.store.plans import S_PER_HOUR
+from chess_snn.campaign.viewing.columns import Columns
 from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
 from chess_snn.nets import Network, count_work, network_input
 from chess_snn.nets.energy import CONVENTION, FAIR, estimate_energy
 from chess_snn.nets.operations import count_operations
-from chess_snn.report.columns import Columns
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.markup import element, paragraph, table, terms
-from chess_snn.types import Json, UInt64Array
+from chess_snn.types import UInt64Array
 from chess_snn.wording import counted
 
 _POSITIONS: Final = 128
@@ -70,22 +70,17 @@ def time_html(facts: CampaignFacts) -> str:
 
 def _match_games(facts: CampaignFacts) -> str:
     """Games by what their match was for."""
-    evaluation = sum(_num_games(match) for receipt in facts.receipts for match in receipt.matches)
+    evaluation = sum(match.num_games for receipt in facts.receipts for match in receipt.matches)
     ladder = sum(
-        receipt.ladder_test["num_games"] for receipt in facts.receipts if receipt.ladder_test
+        receipt.ladder_test.num_games for receipt in facts.receipts if receipt.ladder_test
     )
     gating = sum(receipt.promotion.games for receipt in facts.receipts if receipt.promotion)
-    final = sum(map(_num_games, facts.finals))
+    final = sum(match.num_games for match in facts.finals)
     return (
         f"{evaluation:,} of evaluation, {ladder:,} of ladder tests, {gating:,} of gating matches, "
         f"{final:,} at the end"
     )
 
-
-def _num_games(match: Json) -> int:
-    """Count games by figures that every summary has; earlier versions have no void game."""
-    counted_games = sum(int(match[outcome]) for outcome in ("wins", "draws", "losses", "truncated"))
-    return counted_games + int(match.get("voided", 0))
 
 
 def _hours(seconds: float) -> str:

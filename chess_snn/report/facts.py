@@ -14,6 +14,7 @@ from chess_snn.campaign.configuration.loading import (
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import S_PER_HOUR, Length, campaign_length
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import (
@@ -60,8 +61,8 @@ class CampaignFacts:
     receipts: Sequence[Receipt]
     rows: Sequence[Json]
     """Rows of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
-    finals: Sequence[Json]
-    """Summaries of the matches at its end."""
+    finals: Sequence[MatchFacts]
+    """Matches at its end."""
     rated: RatedCampaign | None
     """None before the first match against the random mover, and if a match is damaged."""
     champion: int | None

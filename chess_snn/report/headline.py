@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from chess_snn.campaign.viewing.lines import elo_interval, points_interval
+from chess_snn.campaign.viewing.columns import RATING_COLUMNS
+from chess_snn.campaign.viewing.figures import figure_text
 from chess_snn.nets.operations import count_operations
-from chess_snn.report.columns import RATING_COLUMNS
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.markup import element, paragraph, tag, terms
 from chess_snn.wording import counted
@@ -120,9 +120,9 @@ def _strength(facts: CampaignFacts) -> dict[str, str]:
     for row in facts.rows:
         if row["generation"] != facts.champion:
             continue
-        if text := points_interval(row):
+        if text := figure_text(row, "points"):
             found["champion's points"] = f"{text} by the evaluation's search"
-        if text := elo_interval(row, "ladder_elo"):
+        if text := figure_text(row, "ladder_elo"):
             found["champion on the ladder"] = f"Elo {text}"
     return found or {"rating": "not measured"}
 

@@ -9,17 +9,14 @@ import numpy as np
 from chess_snn.campaign.configuration.settings import PromotionRule
 from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.store.receipts import Receipt
-from chess_snn.campaign.viewing.results import opponents_of, score_column
-from chess_snn.evaluation.scores import pair_interval
-from chess_snn.evaluation.solo import interval_text
-from chess_snn.report.columns import (
-    LEARNING_COLUMNS,
+from chess_snn.campaign.viewing.columns import (
     RATING_COLUMNS,
     Columns,
-    columns_of,
+    iteration_columns,
     match_columns,
-    strength_columns,
 )
+from chess_snn.campaign.viewing.figures import opponents_of, score_figure
+from chess_snn.evaluation.scores import pair_interval
 from chess_snn.report.curves import Chart, Point, Series, chart_html
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.markup import paragraph, table, tag
@@ -65,7 +62,7 @@ def _strength_charts(facts: CampaignFacts) -> Iterator[Chart]:
         series("by its own games", "elo"), series("on the ladder", "ladder_elo"),
     ], form=".0f")
     yield chart("Score by opponent", "0 is all lost, 1 all won; 95 % interval", [
-        series(opponent, score_column(opponent))
+        series(opponent, score_figure(opponent).name)
         for opponent in opponents_of(facts.folder.config)
     ])
     if not facts.is_solo:
@@ -140,13 +137,14 @@ def tables_html(facts: CampaignFacts) -> list[str]:
     config = facts.folder.config
     evaluated = [row for row in facts.rows if row["score"] is not None]
     return [
-        table("Iterations", facts.rows, columns_of(config, LEARNING_COLUMNS)),
+        table("Iterations", facts.rows, iteration_columns(config, "learning")),
         paragraph(
             ("Points are means of games from the start. " if facts.is_solo else
              "W/D/B: games won by White, drawn or truncated, won by Black. ")
             + "Cut: truncated games. Pos/s: positions of self-play a second. s: seconds.", "note",
         ),
-        table("Evaluated generations, 95 % intervals", evaluated, strength_columns(config))
+        table("Evaluated generations, 95 % intervals", evaluated,
+              iteration_columns(config, "strength"))
         if evaluated else paragraph("No generation has been evaluated yet."),
         table("Matches at the end of the campaign", facts.finals, match_columns(facts.finals),
               left=("player", "against")) if facts.finals else "",
@@ -212,5 +210,5 @@ def _score(played: PromotionFacts) -> str:
 
 def _ahead(played: PromotionFacts) -> str:
     if played.points_ahead is not None:
-        return interval_text(played.points_ahead)
+        return str(played.points_ahead)
     return "" if played.elo_ahead is None else f"{played.elo_ahead:+.0f}"

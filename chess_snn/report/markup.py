@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from chess_snn.report.columns import Columns
+from chess_snn.campaign.viewing.columns import Columns
 
 _UNBROKEN: Final = re.compile(r"\S+ to \S+|at least \S+|\S+-\S+|\d+ %|\d+\. \S+")
 """Intervals, results, shares and moves, which a narrow column keeps together."""

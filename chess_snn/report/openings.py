@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.store.collection import CollectedShard, games_of_iteration
+from chess_snn.campaign.viewing.columns import Columns
 from chess_snn.data import GameRecords
 from chess_snn.games.base import Game
 from chess_snn.pgn.writing import format_moves
-from chess_snn.report.columns import Columns
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.markup import paragraph, table
 from chess_snn.types import UInt64Array

@@ -94,7 +94,7 @@ def _static(package: str, name: str) -> str:
 
 
 def _notices(facts: CampaignFacts) -> list[str]:
-    alarms = find_alarms([receipt.metrics() for receipt in facts.receipts])
+    alarms = find_alarms(facts.rows)
     return [*(f"ALARM {alarm}" for alarm in alarms), *facts.faults, *missing_notices(facts.folder)]
 
 

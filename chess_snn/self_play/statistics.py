@@ -159,32 +159,6 @@ class SelfPlayStatistics:
         """Games in which there was something to win."""
         return self.games if self.num_players == 2 else 0
 
-    def metrics(self) -> dict[str, float]:
-        """The figures people plot, by name; those of games of which there are none are left out."""
-        figures = {
-            "games": self.games,
-            "positions": self.positions,
-            "plies_mean": self.plies_mean,
-            "plies_min": self.plies_min,
-            "plies_max": self.plies_max,
-            "white_rate": self.white_rate,
-            "draw_rate": self.draw_rate,
-            "black_rate": self.black_rate,
-            "truncated_rate": self.truncated_rate,
-            "ordinary_draw_rate": self.ordinary_draw_rate,
-            "ordinary_plies_mean": self.ordinary_plies_mean,
-            "points_mean": self.points_mean,
-            "points_median": self.points_median,
-            **{f"reached_{name}": share for name, share in self.reached.items()},
-            "practice_win_rate": self.practice_win_rate,
-            "mean_abs_value": self.mean_abs_value,
-            "surprise_mean": self.surprise_mean,
-            "entropy_ratio": self.entropy_ratio,
-            "network_share": self.network_share,
-            **{f"ended_{name}": count / self.games for name, count in self.terminations.items()},
-        }
-        return {name: figure for name, figure in figures.items() if not math.isnan(figure)}
-
     def to_json(self) -> Json:
         """The fields as a JSON object; :meth:`from_json` reads it back.
 

@@ -14,9 +14,9 @@ import numpy as np
 from chess_snn.campaign.store.collection import CollectedGame, GameCollection, games_of_iteration
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.plans import campaign_length
+from chess_snn.campaign.viewing.figures import shown_at
 from chess_snn.campaign.viewing.lines import duration, match_line
 from chess_snn.campaign.viewing.recorded_games import game_positions
-from chess_snn.campaign.viewing.results import CURVES, opponents_of, score_column
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
@@ -160,12 +160,8 @@ def _curves(view: CampaignView) -> list[Json]:
     step = max(1, math.ceil(len(view.rows) / _MOST_POINTS))
     last = len(view.rows) - 1
     shown = [row for i, row in enumerate(view.rows) if (last - i) % step == 0]
-    wanted = [
-        ("Elo, own games", "elo", ",.0f"), ("Elo on the ladder", "ladder_elo", ",.0f"),
-        *((f"score against {name}", score_column(name), ".3f")
-          for name in opponents_of(view.folder.config)),
-        *CURVES,
-    ]
+    shown_figures = shown_at(view.folder.config, "watch")
+    wanted = [(figure.title, figure.name, figure.form) for figure in shown_figures]
     curves = []
     for label, column, form in wanted:
         rows = [row for row in shown if row.get(column) is not None]

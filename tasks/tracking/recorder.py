@@ -25,6 +25,7 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.configuration.loading import flat_values
 from chess_snn.campaign.models.versions import NetworkVersion
 from chess_snn.campaign.stages.networks import game_of
+from chess_snn.campaign.viewing.figure import metric_name
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from tasks.tracking import EXPERIMENT
@@ -43,10 +44,10 @@ from tasks.tracking.store import open_store, tracking_errors
 MARKER_METRIC = "iteration"
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
 
-SUPERVISED_MARKER_METRIC = "supervised/at_step"
+SUPERVISED_MARKER_METRIC = metric_name("learning", "pretraining_at_step")
 """The same for each point of supervised training, whose steps are those of the optimiser."""
 
-FINAL_MARKER_METRIC = "final/iteration"
+FINAL_MARKER_METRIC = metric_name("strength", "final_iteration")
 """The same for the matches at the campaign's end."""
 
 ALARMS_TAG = "chess_snn.alarms"
@@ -133,7 +134,7 @@ class CampaignTracker:
                 model and its ``candidate``; what it was trained on becomes an input of the run.
                 None where it was removed on purpose.
             weights: file of that network; by default the campaign's.
-            steps: figures of its training by optimiser ``step``, stored under ``train_step/``.
+            steps: figures of its training by optimiser ``step``, stored as ``step_…``.
 
         Returns:
             Whether the iteration's metrics were new to the store.
@@ -145,7 +146,8 @@ class CampaignTracker:
                 return False
             rows = [row for point in steps for row in self._rows(
                 int(point["step"]),
-                {f"train_step/{name}": value for name, value in point.items() if name != "step"},
+                {metric_name("learning", f"step_{name}"): value
+                 for name, value in point.items() if name != "step"},
             )]
             rows += self._rows(iteration, metrics, model_id)
             rows += self._rows(iteration, {MARKER_METRIC: iteration}, model_id)
@@ -190,7 +192,8 @@ class CampaignTracker:
                 )
         return self._record_points(SUPERVISED_MARKER_METRIC, {
             int(point["step"]): {
-                f"supervised/{name}": value for name, value in point.items() if name != "step"
+                metric_name("learning", f"pretraining_{name}"): value
+                for name, value in point.items() if name != "step"
             }
             for point in points
         })

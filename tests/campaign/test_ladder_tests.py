@@ -1,10 +1,12 @@
 """The climb of a generation: within its budget, whole after any stop, and in the ratings."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-from signed_files import edit, resign
+from signed_files import REPORT as REPORT_VERSION
+from signed_files import edit, resign, write_signed
 from small_campaigns import receipt_of
 
 from chess_snn.campaign.artifacts.table import LADDER_TEST_REPORT
@@ -14,7 +16,7 @@ from chess_snn.campaign.store.receipts import read_receipt, write_receipt
 from chess_snn.campaign.strength import ladder_tests, ratings
 from chess_snn.campaign.strength.ladder_tests import ladder_notice, play_ladder_test
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
-from chess_snn.campaign.strength.reports import write_report
+from chess_snn.campaign.viewing.figures import figure_row, metrics_of
 from chess_snn.campaign.worker_cache import (
     commit_outputs,
     job_folder,
@@ -102,15 +104,15 @@ def files_of(folder):
 def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
     folder, told = untrained(), []
     report = play_ladder_test(folder.path, 0, on_progress=lambda *now: told.append(now))
-    assert (report["player"], report["ended_by"], report["start"]) == (
+    assert (report.player, report.ended_by, report.start) == (
         "gen-000000", "games", "random"
     )
-    assert sum(rung["num_games"] for rung in report["rungs"]) == report["num_games"] == GAMES
-    assert report["bracket"] == ["random", "greedy~50", "greedy"]
-    assert [rung["player"] for rung in report["rungs"]] == report["bracket"]
-    assert {rung["score"] for rung in report["rungs"]} == {0.5}
-    assert report["elo_low"] < report["elo"] < report["elo_high"]
-    assert report["notice"] is None
+    assert sum(rung.num_games for rung in report.rungs) == report.num_games == GAMES
+    assert report.bracket == ["random", "greedy~50", "greedy"]
+    assert [rung.player for rung in report.rungs] == report.bracket
+    assert {rung.score for rung in report.rungs} == {0.5}
+    assert report.elo_low < report.elo < report.elo_high
+    assert report.notice is None
     assert told[-1] == (GAMES, 13)
     assert files_of(folder) == [
         "climb-greedy.json", "climb-greedy~50.json", "climb-random.json", "climb.json"
@@ -123,8 +125,8 @@ def test_it_ends_when_the_interval_is_narrow(untrained):
         "c", "evaluation.ladder_test_interval=10000", "evaluation.ladder_test_games=60"
     )
     report = play_ladder_test(folder.path, 0)
-    assert report["ended_by"] == "interval"
-    assert report["num_games"] < 60
+    assert report.ended_by == "interval"
+    assert report.num_games < 60
 
 
 class StoppedError(Exception):
@@ -168,7 +170,8 @@ def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained,
 def test_it_begins_where_an_older_generation_stood(untrained):
     folder = untrained()
     for generation, bracket in ((3, ["random", "greedy~50", "greedy"]), (4, ["greedy"])):
-        write_report(folder.match(f"gen-{generation:06d}", "climb"), REPORT | {"bracket": bracket})
+        path = folder.match(f"gen-{generation:06d}", "climb")
+        write_signed(path, REPORT_VERSION, REPORT | {"bracket": bracket})
 
     def start(generation):
         names = ("random", "greedy~50", "greedy")
@@ -186,7 +189,7 @@ def test_it_begins_where_an_older_generation_stood(untrained):
 ])
 def test_a_damaged_report_is_named(new_folder, damage):
     folder = new_folder("c", *LADDER_TESTS)
-    write_report(folder.match("gen-000000", "climb"), REPORT | damage)
+    write_signed(folder.match("gen-000000", "climb"), REPORT_VERSION, REPORT | damage)
     for read in (
         lambda: play_ladder_test(folder.path, 0), lambda: ladder_tests.ladder_start(folder, 2)
     ):
@@ -198,10 +201,10 @@ def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
     folder = untrained()
     assert rate_campaign(folder) is None
     report = play_ladder_test(folder.path, 0)
-    assert (report["simulations"], report["scale"]) == (0, ladder_tests.read_ladder().scale)
+    assert (report.simulations, report.scale) == (0, ladder_tests.read_ladder().scale)
     rating = rating_of(rate_campaign(folder, 0), 0, 0)
     for name in ("elo", "elo_low", "elo_high", "num_games"):
-        assert rating[name] == report[name]
+        assert getattr(rating, name) == getattr(report, name)
     rated = rate_campaign(folder).ratings
     assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
     assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
@@ -211,8 +214,8 @@ def test_the_search_budget_of_a_ladder_test_may_be_its_own(untrained):
     """So that campaigns whose matches have different budgets are rated with the same one."""
     folder = untrained("c", "evaluation.ladder_test_simulations=2")
     report = play_ladder_test(folder.path, 0)
-    assert (report["player"], report["simulations"]) == ("gen-000000@2", 2)
-    assert rating_of(rate_campaign(folder, 0), 0, 2)["elo"] == report["elo"]
+    assert (report.player, report.simulations) == ("gen-000000@2", 2)
+    assert rating_of(rate_campaign(folder, 0), 0, 2).elo == report.elo
 
 
 def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeypatch):
@@ -224,8 +227,8 @@ def test_players_that_cannot_be_had_are_passed_over_and_named(untrained, monkeyp
     folder = untrained()
     assert ladder_notice(folder.config) == notice
     report = play_ladder_test(folder.path, 0)
-    assert report["notice"] == notice
-    assert report["bracket"] == ["random", "greedy~50"]
+    assert report.notice == notice
+    assert report.bracket == ["random", "greedy~50"]
 
 
 def test_batches_against_a_player_that_is_gone_are_lost_bug(untrained, ladder, monkeypatch):
@@ -241,12 +244,12 @@ def test_batches_against_a_player_that_is_gone_are_lost_bug(untrained, ladder, m
         lambda *_, **__: AvailablePlayers(others, f"without {gone}")
     )
     report = play_ladder_test(folder.path, 0)
-    assert report["num_games"] == GAMES
-    assert gone in {rung["player"] for rung in report["rungs"]}
-    assert gone not in report["bracket"]
+    assert report.num_games == GAMES
+    assert gone in {rung.player for rung in report.rungs}
+    assert gone not in report.bracket
     assert f"climb-{gone}.json" in files_of(folder)
     assert not [name for name in files_of(folder) if ".part-" in name]
-    assert rating_of(rate_campaign(folder, 0), 0, 0)["num_games"] == GAMES
+    assert rating_of(rate_campaign(folder, 0), 0, 0).num_games == GAMES
 
 
 def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkeypatch, tmp_path):
@@ -258,9 +261,9 @@ def test_an_engine_that_fails_on_the_way_ends_the_campaign_bug(untrained, monkey
     monkeypatch.setattr(engine_player, "GAMES_FOLDER", str(tmp_path))
     folder = untrained()
     report = play_ladder_test(folder.path, 0)
-    assert report["num_games"] == GAMES
-    assert [rung["player"] for rung in report["rungs"]] == ["random", "greedy"]
-    assert f"without {ENGINE} and all that need its engine: engine 'stockfish'" in report["notice"]
+    assert report.num_games == GAMES
+    assert [rung.player for rung in report.rungs] == ["random", "greedy"]
+    assert f"without {ENGINE} and all that need its engine: engine 'stockfish'" in report.notice
 
 
 @pytest.fixture
@@ -279,14 +282,15 @@ def test_another_version_of_the_engine_plays_its_rung_approximately(untrained, e
     folder = untrained()
     assert "Fake  1.0 plays the rungs of Engine 1" in ladder_notice(folder.config)
     report = play_ladder_test(folder.path, 0)
-    assert exact["notice"] is None
-    assert report["notice"] == ladder_notice(folder.config)
-    assert report["rungs"] == exact["rungs"]
-    assert ENGINE in {rung["player"] for rung in report["rungs"]}
-    assert report["elo"] == exact["elo"]
+    assert exact.notice is None
+    assert report.notice == ladder_notice(folder.config)
+    assert report.rungs == exact.rungs
+    assert ENGINE in {rung.player for rung in report.rungs}
+    assert report.elo == exact.elo
     for end in ("elo_low", "elo_high"):
-        off = abs(exact[end] - exact["elo"])
-        assert abs(report[end] - report["elo"]) == pytest.approx(math.hypot(off, APPROXIMATE_ELO))
+        off = abs(getattr(exact, end) - exact.elo)
+        found = abs(getattr(report, end) - report.elo)
+        assert found == pytest.approx(math.hypot(off, APPROXIMATE_ELO))
 
 
 def test_a_climb_goes_on_without_a_rung_whose_engine_was_replaced(untrained, engine_ladder):
@@ -298,10 +302,10 @@ def test_a_climb_goes_on_without_a_rung_whose_engine_was_replaced(untrained, eng
     facts = {"identity": "Engine 1", "failures": 0, "last_failure": None, "last_illegal": None}
     edit(part, programs={ENGINE: facts})
     report = play_ladder_test(folder.path, 0)
-    assert report["num_games"] == GAMES
-    met = {rung["player"]: rung["num_batches"] for rung in report["rungs"]}
+    assert report.num_games == GAMES
+    met = {rung.player: rung.num_batches for rung in report.rungs}
     assert met[ENGINE] == 1
-    assert ENGINE not in report["bracket"]
+    assert ENGINE not in report.bracket
     assert set(ladder.players) >= met.keys()
 
 
@@ -313,16 +317,16 @@ def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
     folder = untrained()
     ladder_test = play_ladder_test(folder.path, 0)
     plain = receipt_of(folder, 0)
-    assert not [name for name in plain.metrics() if "ladder" in name]
+    assert not [name for name in metrics_of(folder.config, plain) if "ladder" in name]
     write_receipt(folder, plain)
     path = folder.receipt(0)
     resign(path, lambda body: body.pop("ladder_test"))
     assert read_receipt(folder, 0).ladder_test is None
-    edit(path, ladder_test=ladder_test)
-    metrics = read_receipt(folder, 0).metrics()
-    assert metrics["evaluation/ladder_test_games"] == GAMES
-    assert metrics["evaluation/ladder_elo"] == ladder_test["elo"]
-    assert metrics["evaluation/ladder_elo_low"] == ladder_test["elo_low"]
+    edit(path, ladder_test=asdict(ladder_test))
+    receipt = read_receipt(folder, 0)
+    assert receipt.ladder_test == ladder_test
+    row = figure_row(receipt)
+    assert (row["ladder_elo"], row["ladder_elo_low"]) == (ladder_test.elo, ladder_test.elo_low)
     edit(path, ladder_test={"elo": 3})
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)

@@ -13,15 +13,15 @@ from chess_snn.campaign.strength.match_schedule import final_matches
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.columns import iteration_columns
 from chess_snn.campaign.viewing.lines import iteration_line, match_line
-from chess_snn.campaign.viewing.results import result_columns, result_rows, results_csv
+from chess_snn.campaign.viewing.results import result_rows, results_csv
 from chess_snn.cli.console import table_of
-from chess_snn.cli.results import matches_table
+from chess_snn.cli.dashboard import matches_table
 from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, save_network
-from chess_snn.report.columns import LEARNING_COLUMNS, columns_of, strength_columns
 
 OPPONENTS = ["random", "expectimax:1", "earlier"]
 
@@ -33,30 +33,26 @@ def folder(tmp_path_factory):
 
 def test_receipts_have_points_and_nothing_of_two_players(folder):
     for receipt in read_receipts(folder):
-        metrics, statistics = receipt.metrics(), receipt.statistics
-        assert [match["name"] for match in receipt.matches] == OPPONENTS
+        row, statistics = result_rows(folder, [receipt])[0], receipt.statistics
+        assert [match.name for match in receipt.matches] == OPPONENTS
         assert receipt.conversion is None
-        assert not [name for name in metrics if "draw_rate" in name or "white" in name]
-        assert metrics["evaluation/points_low"] < metrics["evaluation/points_mean"]
-        assert metrics["evaluation/points_mean"] <= metrics["evaluation/points_best"]
-        assert metrics["evaluation/reached_2048"] == 0.0
-        for name in ("random", "expectimax_1", "earlier"):
-            low, mean, high = (
-                metrics[f"evaluation/points_ahead_{name}{end}"] for end in ("_low", "", "_high")
-            )
-            assert low <= mean <= high
-        assert metrics["self_play/points_mean"] > 0
+        assert not [name for name in row if "draw_rate" in name or "white" in name]
+        assert row["points_low"] < row["points"] <= row["points_best"]
+        assert row["reached_2048"] == 0.0
+        for match in receipt.matches:
+            ahead = match.points.ahead
+            assert ahead.low <= ahead.mean <= ahead.high
+        assert row["self_play_points"] > 0
         assert sum(statistics.milestone_counts.values()) == statistics.ordinary_games
-        own = {match["points"]["a"]["mean"] for match in receipt.matches}
+        own = {match.points.a.mean for match in receipt.matches}
         assert len(own) == 1, "the candidate's games differ between matches on the same seeds"
 
 
 def test_a_gate_tells_how_many_points_the_candidate_is_ahead(folder):
     played = read_receipts(folder)[1].promotion
     assert played.verdict in {"accept", "reject"}
-    assert played.points_ahead["low"] <= played.points_ahead["mean"] <= played.points_ahead["high"]
+    assert played.points_ahead.low <= played.points_ahead.mean <= played.points_ahead.high
     assert "points" in str(played)
-    assert {"promotion/points_ahead", "promotion/score"} <= played.metrics().keys()
 
 
 def test_final_matches_are_with_and_without_search(folder):
@@ -64,23 +60,24 @@ def test_final_matches_are_with_and_without_search(folder):
         "expectimax:1-0", "expectimax:1-8", "earlier-8",
     ]
     for match in read_final_matches(folder):
-        assert match["points"]["a"]["games"] == 2
+        assert match.points.a.games == 2
         assert "points" in match_line(match)
 
 
 def test_results_have_a_column_for_each_figure(folder):
-    columns = result_columns(folder.config)
     rows = result_rows(folder, read_receipts(folder))
+    columns = results_csv(folder, rows).splitlines()[0].split(",")
     assert all(sorted(row) == sorted(columns) for row in rows)
     assert {"points", "points_low", "self_play_points", "reached_2048", "ended_no_moves"} <= set(
         columns
     )
     assert "ended_checkmate" not in columns
-    assert rows[0]["draw_rate"] is None
-    assert results_csv(folder.config, rows).count("\n") == 3
+    assert "draw_rate" not in columns
+    assert results_csv(folder, rows).count("\n") == 3
     json.dumps(rows, allow_nan=False)
     assert "points" in iteration_line(rows[0])
-    for shown in (columns_of(folder.config, LEARNING_COLUMNS), strength_columns(folder.config)):
+    for place in ("status", "learning", "strength"):
+        shown = iteration_columns(folder.config, place)
         assert "points" in shown
         assert table_of("t", rows, shown).row_count == 2
     assert matches_table("t", read_final_matches(folder)).row_count == 3
@@ -106,7 +103,7 @@ def test_nobody_wins_a_recorded_game(folder):
 
 
 def test_falling_points_raise_an_alarm():
-    falling = [{"evaluation/points_mean": value} for value in (900, 1000, 1100, 700, 600, 500)]
+    falling = [{"points": value} for value in (900, 1000, 1100, 700, 600, 500)]
     assert [alarm.name for alarm in find_alarms(falling)] == ["points falling"]
     assert not find_alarms(falling[:3])
 

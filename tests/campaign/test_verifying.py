@@ -195,8 +195,9 @@ def test_a_note_of_what_no_campaign_has_is_told_bug(folder: CampaignFolder) -> N
 
 def test_clocks_of_a_shard_that_was_played_again_are_its_own(folder: CampaignFolder) -> None:
     receipt = read_receipt(folder, 0)
-    receipt.shards[0].statistics["seconds"] += 5.0
-    write_receipt(folder, receipt)
+    first, *others = receipt.shards
+    later = replace(first.statistics, seconds=first.statistics.seconds + 5.0)
+    write_receipt(folder, replace(receipt, shards=[replace(first, statistics=later), *others]))
     assert verify_campaign(folder).found == []
 
 

@@ -111,9 +111,9 @@ def test_games_that_changed_meanwhile_are_refused(config, tmp_path):
 
 
 def test_a_network_that_has_learnt_is_no_hard_start():
-    metrics = {"self_play/entropy_ratio": 0.5}
+    metrics = {"entropy_ratio": 0.5}
     assert [alarm.name for alarm in find_alarms([metrics])] == ["hard start"]
-    assert find_alarms([metrics | {"campaign/is_warm": 1.0}]) == []
+    assert find_alarms([metrics | {"is_warm": 1.0}]) == []
 
 
 def test_trained_alone_it_is_the_same_network(folder, config, tmp_path):

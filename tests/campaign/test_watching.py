@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import pytest
@@ -73,7 +74,7 @@ def test_a_watch_from_the_beginning_ends_with_what_a_new_one_sees(folder):
         told, fresh = watch.look(), CampaignWatch(folder.path).look()
         assert told.receipts == fresh.receipts == tuple(read_receipts(folder))
         assert told.rows == fresh.rows
-        assert list(told.alarms) == find_alarms([r.metrics() for r in told.receipts])
+        assert list(told.alarms) == find_alarms(told.rows)
         assert told.progress == (iteration + 1) / 4
         assert told.is_finished == is_finished(folder) == (iteration == 3)
 
@@ -103,13 +104,13 @@ def test_final_matches_follow_the_last_receipt(tmp_path):
     assert watch.look().final_matches == ()
     for match in (first, *others):
         path = folder.match(match.event, match.name)
-        write_signed(path, MATCH, made.summaries(2)[0] | {"per_game": {}})
+        write_signed(path, MATCH, asdict(made.matches_of(2)[0]) | {"per_game": {}})
     view = watch.look()
     assert view.is_finished
-    assert view.final_matches == (made.summaries(2)[0],) * 4
+    assert view.final_matches == (made.matches_of(2)[0],) * 4
     write_signed(folder.match(first.event, first.name), MATCH, {"name": "random"})
     view = CampaignWatch(folder.path).look()
-    assert view.final_matches == (made.summaries(2)[0],) * 3
+    assert view.final_matches == (made.matches_of(2)[0],) * 3
     assert ["random-0.json" in fault for fault in view.faults] == [True]
 
 

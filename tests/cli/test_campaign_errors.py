@@ -67,7 +67,7 @@ def test_a_damaged_configuration_is_named(chess_snn, places, command, damage, re
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 9}'])
 @pytest.mark.parametrize("command", [
-    ("campaign", "status"), ("campaign", "resume"), ("results",), ("watch", "--once"),
+    ("campaign", "status"), ("campaign", "resume"), ("watch", "--once"),
 ], ids=" ".join)
 def test_a_damaged_receipt_is_named(chess_snn, places, command, text):
     receipt = places / "made" / "receipts" / "iter-000000.json"

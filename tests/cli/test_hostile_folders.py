@@ -52,8 +52,9 @@ NAME = "evil\x1b[31m\x1b]0;title\x07\r\x9b2J\u202e"
 
 
 @pytest.mark.parametrize("command", [
-    "campaign status", "results", "verify", "gc", "watch --once", "models list", "models show",
-    "games show", "games stats", "report", "ratings", "campaign extend --iterations 1",
+    "campaign status", "verify", "gc", "watch --once", "models list", "models show",
+    "games show", "games stats", "report", "campaign status --ratings",
+    "campaign extend --iterations 1",
 ])
 def test_a_name_does_not_reach_the_terminal_as_commands_bug(chess_snn, folder, tmp_path, command):
     folder.receipt(0).unlink()  # so that notices are printed too

@@ -92,5 +92,5 @@ def test_a_campaign_that_may_only_be_read_is_not_served_bug(places: Path, closed
     done = without_privileges("ui", str(places / "made"))
     assert done.returncode == 2, done.stdout + done.stderr
     (line,) = done.stderr.splitlines()
-    record = services / "prefect-server.json"
-    assert line.startswith(f"error: cannot write {record}: Permission denied; ")
+    assert line.startswith(f"error: cannot write {services}/")
+    assert "Permission denied" in line

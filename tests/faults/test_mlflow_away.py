@@ -55,7 +55,7 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     (run,) = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
     assert run.info.status == "FINISHED"
-    assert len(client.get_metric_history(run.info.run_id, "train/value_loss")) == 1
+    assert len(client.get_metric_history(run.info.run_id, "2_learning/value_loss")) == 1
     assert client.get_model_version_by_alias(MODEL_NAME, "champion").tags["generation"] == "1"
 
 
@@ -80,7 +80,7 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
         assert "recorded 1 of them in MLflow" in log.read_text()
         client = MlflowClient(tracking_uri=url, registry_uri=url)
         (run,) = client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
-        for name in ("train/value_loss", "self_play/games", "seconds/iteration"):
+        for name in ("2_learning/value_loss", "3_self_play/games", "5_speed/iteration_s"):
             points = client.get_metric_history(run.info.run_id, name)
             assert [point.step for point in points] == list(range(2)), name
         versions = client.search_model_versions(f"name = '{MODEL_NAME}'")

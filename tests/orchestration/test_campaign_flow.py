@@ -24,9 +24,11 @@ from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa
 from prefect.client.schemas.objects import Artifact, FlowRun, State, TaskRun  # noqa: E402
 
 from chess_snn import __version__ as chess_snn_version  # noqa: E402
-from chess_snn.campaign import CampaignFolder, Receipt, read_receipts  # noqa: E402
+from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.store.folder import REPORT  # noqa: E402
 from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
+from chess_snn.campaign.viewing.figure import GROUPS  # noqa: E402
+from chess_snn.campaign.viewing.figures import metrics_of  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.report.page import report_html  # noqa: E402
 from flows.links import artifact_key  # noqa: E402
@@ -52,17 +54,15 @@ SETTINGS = (
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")
 METRICS = (
-    "train/total_loss", "train/value_loss", "train/policy_loss", "train/holdout_value_loss",
-    "train/holdout_policy_loss_after", "train/holdout_policy_accuracy_after",
-    "train/reference_policy_accuracy", "train/reference_value_loss",
-    "train/spike_rate", "train/samples_per_s", "evaluation/wins_random", "evaluation/draws_random",
-    "evaluation/losses_random", "evaluation/score_low_random", "evaluation/score_high_random",
-    "self_play/draw_rate", "self_play/plies_mean", "self_play/games_per_s",
-    "self_play/positions_per_s", "evaluation/score", "evaluation/score_random",
-    "evaluation/score_greedy", "evaluation/score_greedy~25", "evaluation/score_earlier",
-    "evaluation/champion", "evaluation/ladder_test_games",
-    "evaluation/conversion_rate", "seconds/self_play", "seconds/training", "seconds/evaluation",
-    "seconds/evaluation_hidden", "seconds/iteration", "campaign/progress", "campaign/elapsed_s",
+    "1_strength/score", "1_strength/score_random", "1_strength/score_random_low",
+    "1_strength/score_greedy~25", "1_strength/score_earlier", "1_strength/conversion_rate",
+    "1_strength/ladder_simulations",
+    "2_learning/total_loss", "2_learning/value_loss", "2_learning/policy_loss",
+    "2_learning/holdout_value_loss_after", "2_learning/reference_policy_accuracy",
+    "3_self_play/draw_rate", "3_self_play/plies_mean", "4_spikes/spike_rate",
+    "5_speed/games_per_s", "5_speed/positions_per_s", "5_speed/samples_per_s",
+    "5_speed/self_play_s", "5_speed/evaluation_hidden_s", "5_speed/iteration_s",
+    "6_devices/ranks",
 )
 
 
@@ -131,10 +131,10 @@ def test_everything_committed_is_whole(finished):
         assert len(receipt.shards) == NUM_SHARDS
         assert receipt.statistics.games == 4 * NUM_SHARDS
         assert receipt.training.generation == iteration + 1
-        assert [match["name"] for match in receipt.matches] == [
+        assert [match.name for match in receipt.matches] == [
             "random", "greedy", "greedy~25", "earlier"
         ]
-        assert receipt.conversion["won"] <= 32
+        assert receipt.conversion.won <= 32
         for shard in range(NUM_SHARDS):
             verify_folder(folder.shard(iteration, shard))
     for generation in range(NUM_ITERATIONS + 1):
@@ -363,10 +363,6 @@ def tracking(finished) -> MlflowClient:
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
-def metrics_of(receipt: Receipt) -> dict[str, float]:
-    return receipt.metrics() | {"campaign/progress": (receipt.iteration + 1) / NUM_ITERATIONS}
-
-
 def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, tracking):
     experiment = tracking.get_experiment_by_name(EXPERIMENT)
     (run,) = tracking.search_runs([experiment.experiment_id])
@@ -376,18 +372,27 @@ def test_mlflow_has_one_finished_run_with_a_point_an_iteration(finished, trackin
     for name in METRICS:
         stored = tracking.get_metric_history(run.info.run_id, name.replace("~", "_"))
         points = [(point.step, point.value) for point in stored]
-        expected = [(r.iteration, pytest.approx(metrics_of(r)[name])) for r in receipts]
+        expected = [
+            (receipt.iteration, pytest.approx(metrics_of(finished.folder.config, receipt)[name]))
+            for receipt in receipts
+        ]
         assert points == expected, name
-    busy = tracking.get_metric_history(run.info.run_id, "device/utilisation")
+    busy = tracking.get_metric_history(run.info.run_id, "6_devices/device_utilisation")
     assert busy, "two seconds pass in an iteration"
     assert all(0 < point.value <= 1 for point in busy)
     for match in read_final_matches(finished.folder):
-        name = f"final/score_{match['name'].replace('-', '_')}"
+        name = f"1_strength/final_score_{match.name.replace('-', '_')}"
         (point,) = tracking.get_metric_history(run.info.run_id, name)
-        assert (point.step, point.value) == (NUM_ITERATIONS - 1, pytest.approx(match["score"]))
+        assert (point.step, point.value) == (NUM_ITERATIONS - 1, pytest.approx(match.score))
     assert "replay starving" in run.data.tags[ALARMS_TAG]
-    alarms = tracking.get_metric_history(run.info.run_id, "alarms/replay_starving")
-    assert [point.value for point in alarms] == [1.0] * NUM_ITERATIONS
+    alarms = tracking.get_metric_history(run.info.run_id, "2_learning/alarms")
+    assert all(point.value >= 1.0 for point in alarms)
+    assert len(alarms) == NUM_ITERATIONS
+    names = tracking.get_run(run.info.run_id).data.metrics
+    assert {name.partition("/")[0] for name in names} == {
+        f"{number}_{group}" for number, group in enumerate(GROUPS, 1)
+    }
+    assert len(names) <= 100
 
 
 def test_every_generation_is_a_version_and_two_have_aliases(finished, tracking):
@@ -445,7 +450,7 @@ def test_campaigns_can_be_plotted_by_what_they_cost(finished, tracking):
     for name in ("positions", "device_seconds", "wall_seconds"):
         first, second = tracking.get_metric_history(run.info.run_id, f"progress/{name}")
         assert 0 < first.value < second.value, name
-    steps = tracking.get_metric_history(run.info.run_id, "train_step/total_loss")
+    steps = tracking.get_metric_history(run.info.run_id, "2_learning/step_total_loss")
     assert [point.step for point in steps] == sorted({point.step for point in steps})
     assert len(steps) >= NUM_ITERATIONS
 

@@ -181,14 +181,19 @@ CHALLENGE = PromotionFacts(
 
 
 @pytest.fixture(scope="module")
-def receipt(tmp_path_factory):
+def folder(tmp_path_factory):
     folder = make_campaign(tmp_path_factory.mktemp("table") / "My Run_1")
     begin(folder, 0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def receipt(folder):
     return receipt_of(folder, 1)
 
 
 def played(facts: ShardFacts, worker: str, *, seconds: float | None = None) -> Done[ShardFacts]:
-    return Done(facts, worker, GPU, facts.statistics["seconds"] if seconds is None else seconds)
+    return Done(facts, worker, GPU, facts.statistics.seconds if seconds is None else seconds)
 
 
 def test_a_worker_that_found_a_shard_committed_is_not_said_to_have_played_it(receipt):
@@ -217,21 +222,19 @@ def test_the_decision_names_the_champion_and_the_verdict(receipt):
     assert promotion_line(refused) == f"generation 1 stays the champion; {CHALLENGE}"
 
 
-def test_the_table_has_results_each_worker_and_the_decision(receipt):
+def test_the_table_has_results_each_worker_and_the_decision(folder, receipt):
     facts, other = receipt.shards
     shares = worker_shares([played(facts, "b"), played(other, "a"), played(other, "a")])
-    rows = table_rows(IterationFinished(receipt, Length(4), shares))
+    rows = table_rows(folder, IterationFinished(receipt, Length(4), shares))
     assert all(set(row) == {"part", "figure", "value"} for row in rows)
     values = {(row["part"], row["figure"]): row["value"] for row in rows}
     assert values["self-play", "games"] == f"{receipt.statistics.games:,}"
-    assert values["training", "loss, value"] == f"{receipt.training.metrics['value_loss']:.3f}"
+    assert values["learning", "value loss"] == f"{receipt.training.metrics['value_loss']:.3f}"
     match = receipt.matches[0]
-    assert values["evaluation", f"score against {match['name']}"].startswith(
-        f"{match['score']:.3f} ("
-    )
-    assert values["promotion", "decision"] == promotion_line(receipt)
-    games = facts.statistics["games"]
-    pace = f"{games / facts.statistics['seconds']:.2f}/s"
+    assert values["strength", match.name] == match.score_text
+    assert values["strength", "decision"] == promotion_line(receipt)
+    games = facts.statistics.games
+    pace = f"{games / facts.statistics.seconds:.2f}/s"
     workers = [row for row in rows if row["figure"] == "games, games/s, share"]
     assert [(row["part"], row["value"]) for row in workers] == [
         (f"a, {GPU}", f"{2 * games:,}, {pace}, 67%"), (f"b, {GPU}", f"{games:,}, {pace}, 33%"),

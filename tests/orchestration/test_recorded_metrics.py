@@ -1,34 +1,25 @@
-"""Metrics in MLflow of alarms, and of what a campaign has cost so far."""
+"""Metrics in MLflow of what a campaign has cost so far."""
+
+from dataclasses import replace
 
 import pytest
+from small_campaigns import begin, make_campaign, receipt_of
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-from tasks.record import _alarm_metrics, _progress_metrics  # noqa: E402
-
-COLLAPSED = "alarms/policy_entropy_collapsed"
+from tasks.record import _campaign_metrics  # noqa: E402
 
 
-def test_an_alarm_that_has_just_ended_is_recorded_once_as_0():
-    history = [{"self_play/entropy_ratio": ratio} for ratio in (0.97, 0.01, 0.01, 0.01, 0.5, 0.5)]
-    assert _alarm_metrics(history[:3]) == {"alarms/active": 0.0}
-    assert _alarm_metrics(history[:4]) == {"alarms/active": 1.0, COLLAPSED: 1.0}
-    assert _alarm_metrics(history[:5]) == {"alarms/active": 0.0, COLLAPSED: 0.0}
-    assert _alarm_metrics(history) == {"alarms/active": 0.0}
-
-
-def test_every_rank_spends_the_seconds_of_training():
-    iteration = {
-        "self_play/games": 100.0, "self_play/positions": 6000.0,
-        "self_play/device_seconds": 50.0, "seconds/training": 10.0,
-    }
-    history = [
-        iteration | {"campaign/elapsed_s": 70.0},
-        iteration | {"campaign/elapsed_s": 130.0, "train/ranks": 8.0},
-    ]
-    assert _progress_metrics(history) == {
-        "progress/games": 200.0, "progress/positions": 12_000.0, "progress/wall_seconds": 130.0,
-        "progress/device_seconds": 50.0 + 10.0 + 50.0 + 8 * 10.0,
-    }
+def test_every_rank_spends_the_seconds_of_training(tmp_path):
+    folder = make_campaign(tmp_path / "c")
+    begin(folder, 0)
+    first, second = receipt_of(folder, 0), receipt_of(folder, 1)
+    ranked = replace(second.training, metrics=second.training.metrics | {"ranks": 8.0})
+    found = _campaign_metrics(folder, [first, replace(second, training=ranked)])
+    played_s = 2 * 40.0 + 2 * 40.0
+    trained_s = first.seconds.training + 8 * second.seconds.training
+    assert found["6_devices/device_seconds"] == played_s + trained_s
+    assert found["3_self_play/all_games"] == 400.0
+    assert found["5_speed/elapsed_s"] == second.elapsed_s

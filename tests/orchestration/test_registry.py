@@ -134,8 +134,8 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
     assert int(model.params["net.parameters"]) > 50_000
     assert "accepted by this match alone 0.882" in model.params["promotion"]
     metrics = {metric.key: metric.value for metric in model.metrics}
-    assert metrics["train/spike_rate"] == 0.1234
-    assert metrics["promotion/llr"] == 3.07
+    assert metrics["4_spikes/spike_rate"] == 0.1234
+    assert metrics["1_strength/promotion_games"] > 0
     assert version.description.startswith("# campaign, generation 2")
 
 
@@ -154,8 +154,8 @@ def test_the_strength_of_the_champion_is_a_metric(folder):
     experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id
     (run,) = client(folder).search_runs([experiment])
     found = {
-        name.removeprefix("champion/"): value for name, value in run.data.metrics.items()
-        if name.startswith("champion/")
+        name.removeprefix("1_strength/champion_"): value
+        for name, value in run.data.metrics.items() if name.startswith("1_strength/champion_")
     }
     assert found == {
         "elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "games": 60.0, "search_budget": 16.0,
@@ -168,13 +168,13 @@ def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
         write_receipt(folder, replace(read_receipts(folder)[iteration], ladder_test=ladder_test))
     record(folder)
     experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id
-    elo = "metrics.`evaluation/ladder_elo`"
+    elo = "metrics.`1_strength/ladder_elo`"
     found = client(folder).search_logged_models(
         [experiment], order_by=[{"field_name": elo, "ascending": False}]
     )
     assert [model.name for model in found] == ["gen-000002", "gen-000001"]
     strong = client(folder).search_logged_models(
-        [experiment], f"{elo} > 100 AND metrics.`evaluation/ladder_search_budget` = 16"
+        [experiment], f"{elo} > 100 AND metrics.`1_strength/ladder_simulations` = 16"
     )
     assert [model.name for model in strong] == ["gen-000002"]
 

@@ -61,10 +61,10 @@ def test_mlflow_has_points_and_a_model_of_its_own(finished):
     assert {version.tags["generation"] for version in versions} >= {"1", "2"}
     metrics = client.get_run(versions[0].run_id).data.metrics
     assert {
-        "evaluation/points_mean", "evaluation/points_low", "evaluation/points_ahead_random",
-        "evaluation/reached_2048", "self_play/points_mean", "promotion/points_ahead",
+        "1_strength/points", "1_strength/points_low", "1_strength/reached_2048",
+        "1_strength/promotion_points_ahead", "3_self_play/self_play_points",
     } <= metrics.keys()
-    assert "self_play/draw_rate" not in metrics
+    assert "3_self_play/draw_rate" not in metrics
 
 
 def test_the_served_model_answers_boards(finished, monkeypatch):

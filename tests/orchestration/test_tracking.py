@@ -344,7 +344,7 @@ def test_losses_by_step_are_recorded_with_their_iteration_and_once(uri):
     points = [{"step": float(step), "total_loss": 1 / step} for step in range(1, 1200)]
     assert tracker.record_iteration(0, METRICS, steps=points)
     assert not CampaignTracker(uri, campaign()).record_iteration(0, METRICS, steps=points)
-    stored = history(uri, tracker.run_id, "train_step/total_loss")
+    stored = history(uri, tracker.run_id, "2_learning/step_total_loss")
     assert stored == [(step, pytest.approx(1 / step)) for step in range(1, 1200)]
 
 
@@ -384,8 +384,8 @@ def test_supervised_training_is_recorded_once_with_its_games(uri):
     assert tracker.record_supervised(points[:1], games) == 1
     assert CampaignTracker(uri, campaign()).record_supervised(points, games) == 1
     assert tracker.record_supervised(points, games) == 0
-    assert history(uri, tracker.run_id, "supervised/holdout_policy_loss") == [(0, 3.4)]
-    assert history(uri, tracker.run_id, "supervised/policy_loss") == [(40, 2.5)]
+    assert history(uri, tracker.run_id, "2_learning/pretraining_holdout_policy_loss") == [(0, 3.4)]
+    assert history(uri, tracker.run_id, "2_learning/pretraining_policy_loss") == [(40, 2.5)]
     (found,) = client(uri).get_run(tracker.run_id).inputs.dataset_inputs
     assert (found.dataset.name, found.dataset.digest) == ("lichess.pgn", "d" * 32)
     assert json.loads(found.dataset.source) == {"uri": "/imports/lichess"}

@@ -59,7 +59,7 @@ def test_a_report_names_a_damaged_choice_of_a_champion(tmp_path, chess_campaign)
 
 
 @pytest.mark.parametrize("command", [
-    ["campaign", "status"], ["campaign", "status", "--json"], ["results"], ["results", "--json"],
+    ["campaign", "status"], ["campaign", "status", "--json"], ["campaign", "status", "--csv"],
     ["watch", "--once"],
 ])
 def test_commands_name_a_damaged_final_match_and_show_the_others(

@@ -13,7 +13,7 @@ from read_page import read_page, rows_of
 from stored_files import ARCHIVES, copy_campaign, networks_of_the_oldest, unpack
 from typer.testing import CliRunner
 
-from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.forking import fork_campaign, fork_config
 from chess_snn.campaign.store import plans
 from chess_snn.campaign.store.plans import Length
@@ -22,6 +22,8 @@ from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_pro
 from chess_snn.campaign.strength.match_games import match_files, read_match
 from chess_snn.campaign.strength.match_schedule import is_gating_match
 from chess_snn.campaign.strength.ratings import rate_campaign
+from chess_snn.campaign.viewing.columns import iteration_columns
+from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.cli.main import app
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
@@ -44,24 +46,18 @@ def page(chess_campaign):
     return read_page(report_html(chess_campaign))
 
 
-@pytest.fixture
-def wide_results(monkeypatch):
-    """Tables of ``results`` undivided, as on the page."""
-    monkeypatch.setenv("COLUMNS", "240")
-
-
-@pytest.mark.usefixtures("wide_results")
-def test_the_tables_have_the_figures_of_results(chess_campaign, page):
-    printed = [line.split() for line in ran("results", chess_campaign.path).splitlines()]
-    for caption, rows in (("Iterations", 2), ("Evaluated generations", 2), ("Matches at", 4)):
+def test_the_tables_have_the_figures_of_the_receipts(chess_campaign, page):
+    rows = result_rows(chess_campaign, read_receipts(chess_campaign))
+    for caption, place in (("Iterations", "learning"), ("Evaluated generations", "strength")):
+        columns = iteration_columns(chess_campaign.config, place)
         _, *found = rows_of(page, caption)
-        assert len(found) == rows
-        for cells in found:
-            assert " ".join(cells).split() in printed
+        assert found == [[cell(row) for cell in columns.values()] for row in rows]
+    assert len(rows_of(page, "Matches at")) == 1 + 4
 
 
 def test_the_ratings_are_those_of_the_command(chess_campaign, page):
-    printed = [line.split() for line in ran("ratings", chess_campaign.path).splitlines()]
+    output = ran("campaign", "status", chess_campaign.path, "--ratings")
+    printed = [line.split() for line in output.splitlines()]
     _, *found = rows_of(page, "All players")
     assert len(found) == len(rate_campaign(chess_campaign).ratings.players)
     for cells in found:
@@ -74,14 +70,14 @@ def test_the_head_says_what_the_campaign_did(chess_campaign, page):
         div.all("dt")[0].text: div.all("dd")[0].text
         for div in page.all("header")[0].all("dl")[0].all("div")
     }
-    body = json.loads(ran("results", chess_campaign.path, "--json"))["iterations"]
-    assert figures["games"] == str(sum(row["games"] for row in body))
-    assert figures["positions"] == f"{sum(row['positions'] for row in body):,}"
+    body = result_rows(chess_campaign, read_receipts(chess_campaign))
+    assert figures["games"] == f"{sum(row['games'] for row in body):.0f}"
+    assert figures["positions"] == f"{sum(row['positions'] for row in body):,.0f}"
     assert figures["champion"] == f"gen {body[-1]['champion']}"
 
 
 def test_curves_have_the_figures_of_results(chess_campaign, page):
-    body = json.loads(ran("results", chess_campaign.path, "--json"))["iterations"]
+    body = result_rows(chess_campaign, read_receipts(chess_campaign))
     (chart,) = [
         figure.all("svg")[-1] for figure in page.all("figure")
         if figure.all("h3") and figure.all("h3")[0].text == "Policy loss"
@@ -111,7 +107,7 @@ def test_every_curve_of_a_chart_looks_different(campaign_2048):
 
 def test_a_tick_is_not_shown_as_a_layer(tmp_path):
     folder = made.play_campaign(tmp_path / "campaign", "net.ticks=2", "campaign.iterations=1")
-    names = [name for name in gather(folder).receipts[0].metrics() if "spike_rate/" in name]
+    names = [name for name in gather(folder).receipts[0].training.metrics if "spike_rate/" in name]
     assert any(name.endswith("/tick_2") for name in names)
     chart = chart_of(read_page(report_html(folder)), "Spike rate")
     assert len(chart.all("polyline")) == 3
@@ -189,7 +185,6 @@ def test_the_worst_games_are_the_shortest_losses(chess_campaign, page):
     assert [int(title.split()[-2]) for title in titles if title.startswith("Loss")] == lost[:3]
 
 
-@pytest.mark.usefixtures("wide_results")
 def test_a_page_of_2048_has_points_and_tiles(campaign_2048):
     page = read_page(report_html(campaign_2048))
     assert "openings" not in [section.attributes["id"] for section in page.all("section")]
@@ -199,7 +194,7 @@ def test_a_page_of_2048_has_points_and_tiles(campaign_2048):
     ]
     best = [
         row["points_best"]
-        for row in json.loads(ran("results", campaign_2048.path, "--json"))["iterations"]
+        for row in result_rows(campaign_2048, read_receipts(campaign_2048))
     ]
     assert points[0] >= max(best)
     assert {game["kind"] for game in games} == {"2048"}

@@ -198,14 +198,13 @@ def test_statistics_of_four_games_by_hand():
         entropy_sum=6.0, uniform_entropy_sum=8.0, seconds=2.0, network_seconds=1.5,
     )
     assert counted.resigned == 1
-    assert counted.metrics() == pytest.approx({
-        "games": 4, "positions": 80, "plies_mean": 20.0, "plies_min": 5, "plies_max": 40,
-        "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2, "truncated_rate": 1 / 4,
-        "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3, "practice_win_rate": 1.0,
-        "mean_abs_value": 0.5, "surprise_mean": 0.25, "entropy_ratio": 0.75,
-        "network_share": 0.75, "ended_checkmate": 1 / 2, "ended_ply_cap": 1 / 4,
-        "ended_resigned": 1 / 4,
-    })
+    wanted = {
+        "plies_mean": 20.0, "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2,
+        "truncated_rate": 1 / 4, "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3,
+        "practice_win_rate": 1.0, "mean_abs_value": 0.5, "surprise_mean": 0.25,
+        "entropy_ratio": 0.75, "network_share": 0.75,
+    }
+    assert {name: getattr(counted, name) for name in wanted} == pytest.approx(wanted)
 
 
 def test_a_cut_practice_game_is_not_won():
@@ -216,12 +215,10 @@ def test_a_cut_practice_game_is_not_won():
     assert counted.resigned == 0
 
 
-def test_rates_of_games_there_are_none_of_are_left_out():
+def test_rates_of_games_there_are_none_of_are_not_numbers():
     counted = statistics(RESTARTED)
-    assert math.isnan(counted.ordinary_draw_rate)
-    missing = {"ordinary_draw_rate", "ordinary_plies_mean", "practice_win_rate", "ended_ply_cap",
-               "ended_resigned"}
-    assert statistics(FIRST).metrics().keys() - counted.metrics().keys() == missing
+    for name in ("ordinary_draw_rate", "ordinary_plies_mean", "practice_win_rate"):
+        assert math.isnan(getattr(counted, name))
 
 
 def test_parts_combine_to_the_statistics_of_their_union():

@@ -1,8 +1,8 @@
 """How artifacts are read and checked, which ones must exist, and what receipts say of them."""
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -26,7 +26,6 @@ from chess_snn.evaluation.match_result import DETAILS
 from chess_snn.games import get_game
 from chess_snn.process_pool import process_pool
 from chess_snn.training import check_checkpoint
-from chess_snn.types import Json
 
 Expected = Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]]
 
@@ -138,7 +137,7 @@ def expected_checkpoints(_: CampaignFolder, contents: Contents) -> Iterator[tupl
 def expected_matches(folder: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
     """Matches that receipts sum up, gating matches among them."""
     for receipt in _receipts(contents):
-        told = {match["name"]: match for match in receipt.matches}
+        told: dict[str, Any] = {match.name: match for match in receipt.matches}
         if (played := receipt.promotion) is not None:
             told[champion_match(played.champion)] = {
                 "num_games": played.games, "wins": played.wins, "draws": played.draws,
@@ -149,7 +148,7 @@ def expected_matches(folder: CampaignFolder, contents: Contents) -> Iterator[tup
             yield folder.name_of(path), summary
 
 
-def expected_reports(name: str, report_of: Callable[[Receipt], Json | None]) -> Expected:
+def expected_reports(name: str, report_of: Callable[[Receipt], Any]) -> Expected:
     """Reports called ``name``, which ``report_of`` finds in receipts."""
 
     def expected(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
@@ -192,7 +191,7 @@ def plan_differences(told: ProgressPlan, plan: ProgressPlan) -> Iterator[str]:
 
 def shard_differences(facts: ShardFacts, audit: ShardAudit) -> Iterator[str]:
     """How a shard differs from what its receipt says of it; its bytes depend on the format."""
-    found, told = audit.meta.get("statistics"), facts.statistics
+    found, told = audit.meta.get("statistics"), facts.statistics.to_json()
     if not isinstance(found, dict) or found.keys() != told.keys():
         yield "other statistics than in the receipt"
         return
@@ -208,10 +207,10 @@ def checkpoint_differences(facts: TrainingFacts, manifest: Manifest) -> Iterator
             yield f"{name} is not that of the receipt"
 
 
-def match_differences(told: Json, summary: Json) -> Iterator[str]:
-    """How a match or a report differs from what a receipt says of it."""
-    told = json.loads(json.dumps(told))
-    if wrong := sorted(name for name in told if summary.get(name) != told[name]):
+def match_differences(told: Any, found: Any) -> Iterator[str]:
+    """How a match or a report differs from the receipt; either is a dataclass or its fields."""
+    told, found = (each if isinstance(each, dict) else asdict(each) for each in (told, found))
+    if wrong := sorted(name for name in told if found.get(name) != told[name]):
         yield f"{', '.join(wrong)} are not those of the receipt"
 
 

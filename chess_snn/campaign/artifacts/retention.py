@@ -100,7 +100,7 @@ def _in_last_matches(folder: CampaignFolder, receipts: Sequence[Receipt]) -> set
     names: set[str] = set()
     evaluated = [receipt for receipt in receipts if receipt.matches]
     for match in evaluated[-1].matches if evaluated else []:
-        names |= {match["player_a"], match["player_b"]}
+        names |= {match.player_a, match.player_b}
     for scheduled in final_matches(folder):
         names |= set(scheduled.players)
     found = {_generation(name) for name in names}

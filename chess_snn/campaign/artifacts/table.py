@@ -27,7 +27,12 @@ from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
 from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
 from chess_snn.campaign.strength.match_schedule import CONVERSION, LADDER_TEST, ScheduledMatch
 from chess_snn.campaign.strength.matches import play_match_part
-from chess_snn.campaign.strength.reports import conversion_simulations, play_conversion, read_report
+from chess_snn.campaign.strength.reports import (
+    CONVERSION_REPORTS,
+    LADDER_TEST_REPORTS,
+    conversion_simulations,
+    play_conversion,
+)
 from chess_snn.errors import BeyondRepairError, RemovedError
 from chess_snn.evaluation.match_files import read_match_body
 from chess_snn.training import WEIGHTS
@@ -138,7 +143,8 @@ STEP_CHECKPOINT: Final = Artifact(
     sort="leftovers", disposable=retention.disposable_steps, kept="until generation 0 is there",
 )
 CONVERSION_REPORT: Final = Artifact(
-    "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json", checks.check_record(read_report),
+    "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json",
+    checks.check_record(CONVERSION_REPORTS.read),
     kind="match", expected=checks.expected_reports(CONVERSION, lambda receipt: receipt.conversion),
     differences=checks.match_differences, inputs=_weights,
     values=conversion_simulations, make=play_conversion,
@@ -146,7 +152,7 @@ CONVERSION_REPORT: Final = Artifact(
 )
 LADDER_TEST_REPORT: Final = Artifact(
     "ladder test report", f"{_GENERATION_EVENT}/{LADDER_TEST}.json",
-    checks.check_record(read_report), kind="match",
+    checks.check_record(LADDER_TEST_REPORTS.read), kind="match",
     expected=checks.expected_reports(LADDER_TEST, lambda receipt: receipt.ladder_test),
     differences=checks.match_differences,
     inputs=_weights, values=ladder_start, make=play_ladder_test,

@@ -8,6 +8,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ import torch
 
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.match_facts import LadderTestFacts, RatingFacts
 from chess_snn.campaign.store.notes import created_of
 from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
@@ -23,7 +25,6 @@ from chess_snn.campaign.strength.common_scale import Strength, strength_of
 from chess_snn.campaign.strength.match_schedule import EARLIER
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
-from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Network
 from chess_snn.training import WEIGHTS
@@ -67,9 +68,9 @@ class NetworkVersion:
     score_low: float | None = None
     score_high: float | None = None
     """95 % interval of the score."""
-    rating: Json | None = None
+    rating: RatingFacts | None = None
     """Among the players of the campaign alone."""
-    ladder_test: Json | None = None
+    ladder_test: LadderTestFacts | None = None
     """On the ladder's scale; None without a ladder test."""
     strength: Strength | None = None
     """Strength on the scale that campaigns share; None where it was not measured."""
@@ -206,13 +207,13 @@ def _score_interval(receipt: Receipt) -> tuple[float | None, float | None]:
     The distances from each score to its ends are added as squares (Zou & Donner 2008, "Construction
     of confidence limits about effect measures", Statistics in Medicine 27).
     """
-    matches = [match for match in receipt.matches if match["name"] != EARLIER]
+    matches = [match for match in receipt.matches if match.name != EARLIER]
     if not matches:
         return None, None
-    mean = sum(match["score"] for match in matches) / len(matches)
+    mean = sum(match.score for match in matches) / len(matches)
     below, above = (
-        math.hypot(*(match["score"] - match[end] for match in matches)) / len(matches)
-        for end in ("score_low", "score_high")
+        math.hypot(*(match.score - end(match) for match in matches)) / len(matches)
+        for end in (attrgetter("score_low"), attrgetter("score_high"))
     )
     return mean - below, mean + above
 
@@ -256,9 +257,9 @@ def describe(version: NetworkVersion) -> dict[str, str]:
     """What is known of a version, for people, by its heading."""
     shards = version.window_shards
     rows = {
-        "Elo on the ladder": "" if (ladder_test := version.ladder_test) is None else
-            f"{elo_text(ladder_test)}, {ladder_test['simulations']} simulations a move",
-        "Elo by its campaign's games": elo_text(version.rating),
+        "Elo on the ladder": "" if (test := version.ladder_test) is None else
+            f"{test.elo_text}, {test.simulations} simulations a move",
+        "Elo by its campaign's games": "" if version.rating is None else version.rating.elo_text,
         "score": score_text(version),
         "search budget": "" if version.score is None
                          else f"{counted(version.simulations, 'simulation')} a move",
@@ -304,25 +305,13 @@ def rating_figures(version: NetworkVersion) -> dict[str, float]:
         return version.strength.figures()
     figures: dict[str, float] = {"search_budget": version.simulations}
     if (rating := version.rating) is not None:
-        is_bounded = None not in (rating["elo_low"], rating["elo_high"])
-        ends = ("", "_low", "_high") if is_bounded else ("_low", "_high")
+        is_bounded = None not in (rating.elo_low, rating.elo_high)
+        ends = {"": rating.elo if is_bounded else None, "_low": rating.elo_low,
+                "_high": rating.elo_high}
         figures |= {
-            f"elo_own_games{end}": round(elo, 1) for end in ends
-            if (elo := rating[f"elo{end}"]) is not None
+            f"elo_own_games{end}": round(elo, 1) for end, elo in ends.items() if elo is not None
         }
     return figures
-
-
-def elo_text(rating: Json | None) -> str:
-    """``812 (730 to 905)``, or the one bound there is; empty without a rating."""
-    if rating is None:
-        return ""
-    elo, low, high = (rating[name] for name in ("elo", "elo_low", "elo_high"))
-    interval = interval_text(
-        -math.inf if low is None else low, math.inf if high is None else high
-    )
-    is_bounded = elo is not None and low is not None and high is not None
-    return f"{elo:.0f} ({interval})" if is_bounded else interval
 
 
 def score_text(version: NetworkVersion) -> str:

@@ -28,7 +28,7 @@ from chess_snn.data import (
 from chess_snn.failpoints import failpoint
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
-from chess_snn.self_play import calibrate_threshold, play_games
+from chess_snn.self_play import SelfPlayStatistics, calibrate_threshold, play_games
 from chess_snn.types import Progress, UInt64Array
 
 _BEGAN_S = "began_s"
@@ -160,6 +160,6 @@ def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:
     return ShardFacts(
         name=f"{path.parent.name}/{path.name}",
         bytes=manifest.num_bytes,
-        statistics=manifest.meta["statistics"],
+        statistics=SelfPlayStatistics.from_json(manifest.meta["statistics"]),
         began_s=manifest.meta.get(_BEGAN_S),
     )

@@ -92,7 +92,7 @@ def removed_games_notice(folder: CampaignFolder) -> str | None:
     ]
     if not removed:
         return None
-    num_games = sum(facts.statistics["games"] for facts in removed)
+    num_games = sum(facts.statistics.games for facts in removed)
     return (
         f"`chess-snn gc` removed {len(removed):,} of the {len(in_window):,} shards, with "
         f"{num_games:,} games, that the next replay window would hold. The campaign goes on "

@@ -1,14 +1,19 @@
 """Parts of a receipt: what shards, training, evaluation, gating match, stages and devices gave."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
+from chess_snn.campaign.store.match_facts import (
+    ConversionFacts,
+    LadderTestFacts,
+    MatchFacts,
+    MeanInterval,
+)
 from chess_snn.evaluation.scores import pair_interval
-from chess_snn.evaluation.solo import interval_text
-from chess_snn.types import Json
+from chess_snn.self_play import SelfPlayStatistics
 
 Verdict = Literal["accept", "reject", "undecided"]
 """What the games against the champion say of a candidate."""
@@ -27,8 +32,7 @@ class ShardFacts:
     name: str
     """``iter-000012/shard-0003``."""
     bytes: int
-    statistics: Json
-    """A :class:`SelfPlayStatistics` as JSON."""
+    statistics: SelfPlayStatistics
     began_s: float | None = None
     """When its worker began to play, in seconds since 1970; None in shards of earlier versions."""
 
@@ -50,12 +54,10 @@ class TrainingFacts:
 class EvaluationFacts:
     """The results of evaluating one generation."""
 
-    matches: list[Json]
-    """Summaries with the ``name`` of each match."""
-    conversion: Json | None
-    """How it played out won positions; None in a game of one player."""
-    ladder_test: Json | None = None
-    """The report of its ladder test; None without one."""
+    matches: list[MatchFacts]
+    conversion: ConversionFacts | None
+    """None in a game of one player."""
+    ladder_test: LadderTestFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +103,8 @@ class PromotionFacts:
     """95 % interval; None where that end is not finite."""
     games_rated: int | None = None
     """Games of either network in that fit; None in receipts of earlier versions."""
-    points_ahead: Json | None = None
-    """In a game of one player: by how many points the candidate is ahead on a seed, as ``mean``,
-    ``low`` and ``high`` of the 95 % interval."""
-
-    def metrics(self) -> dict[str, float]:
-        """What is plotted."""
-        return measured({
-            "promotion/llr": self.llr,
-            "promotion/games": float(self.games),
-            "promotion/score": self.score,
-            "promotion/verdict": VERDICT_NUMBERS[self.verdict],
-            "promotion/elo_ahead": self.elo_ahead,
-            **interval_metrics("promotion/points_ahead", self.points_ahead),
-        })
+    points_ahead: MeanInterval | None = None
+    """Points by which the candidate is ahead on a seed; None in a game of two players."""
 
     def __str__(self) -> str:
         """The verdict in one line: what decided, and then the match alone."""
@@ -141,7 +131,7 @@ class PromotionFacts:
         """The score with its 95 % interval, the games, and the state of the sequential test."""
         low, high = pair_interval(np.array(self.pairs))
         points = "" if self.points_ahead is None else (
-            f", ahead by {interval_text(self.points_ahead)} points"
+            f", ahead by {self.points_ahead} points"
         )
         return (
             f"{self.score:.3f} ({low:.3f} to {high:.3f}) after {self.games} games, "
@@ -178,19 +168,7 @@ class DeviceUse:
     memory_gib: float
     """Taken of a GPU's memory, or by the workers of a machine."""
 
-    def metrics(self) -> dict[str, float]:
-        """What is plotted."""
-        return {f"device/{name}": value for name, value in asdict(self).items()}
-
 
 def measured(figures: Mapping[str, float | None]) -> dict[str, float]:
     """Those that were measured."""
     return {name: figure for name, figure in figures.items() if figure is not None}
-
-
-def interval_metrics(name: str, figures: Json | None, mean: str = "") -> dict[str, float]:
-    """``mean``, ``low`` and ``high`` of ``figures``, those that there are, under ``name``."""
-    if figures is None:
-        return {}
-    endings = {"mean": mean, "low": "_low", "high": "_high"}
-    return measured({name + endings[figure]: figures[figure] for figure in endings})

@@ -80,18 +80,18 @@ class Strength:
 def strength_of(config: CampaignConfig, receipt: Receipt) -> Strength | None:
     """The strength of the network that the iteration of ``receipt`` made; None if not measured."""
     if (test := receipt.ladder_test) is not None:
-        if test["elo"] is None:
+        if test.elo is None:
             return None
         return Strength(
-            "elo", test["scale"] or "", test["simulations"], test["elo"], test["elo_low"],
-            test["elo_high"], test["num_games"],
+            "elo", test.scale or "", test.simulations, test.elo, test.elo_low, test.elo_high,
+            test.num_games,
         )
-    points = next((match["points"]["a"] for match in receipt.matches if "points" in match), None)
+    points = next((match.points.a for match in receipt.matches if match.points), None)
     if points is None:
         return None
     return Strength(
         "points", f"points in {config.campaign.game}", config.evaluation.simulations,
-        points["mean"], points["low"], points["high"], points["games"],
+        points.mean, points.low, points.high, points.games,
     )
 
 

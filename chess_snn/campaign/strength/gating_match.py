@@ -132,7 +132,7 @@ def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFact
     if not folder.match(match.event, match.name).exists():
         counting = replace(match, num_openings=match.parts[state.num_parts - 1].stop)
         finish_match(directory, counting)
-    summary = finish_match(directory, match)  # which removes parts that do not count
+    played = finish_match(directory, match)  # which removes parts that do not count
     assert isinstance(match.opponent, int)
     test = folder.config.promotion.test()
     return PromotionFacts(
@@ -140,10 +140,9 @@ def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFact
         verdict=_VERDICTS[state.test.state],
         llr=state.test.llr, lower=state.test.lower, upper=state.test.upper,
         elo0=test.elo0, elo1=test.elo1, simulations=match.simulations,
-        games=summary["num_games"], wins=summary["wins"], draws=summary["draws"],
-        losses=summary["losses"], truncated=summary["truncated"],
-        pairs=state.counts.tolist(), score=summary["score"],
-        points_ahead=summary["points"]["ahead"] if "points" in summary else None,
+        games=played.num_games, wins=played.wins, draws=played.draws, losses=played.losses,
+        truncated=played.truncated, pairs=state.counts.tolist(), score=played.score,
+        points_ahead=None if played.points is None else played.points.ahead,
     )
 
 

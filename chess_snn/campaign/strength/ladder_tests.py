@@ -9,13 +9,14 @@ games, because a rung's rating holds under the conditions in which it was rated.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.match_facts import EndedBy, LadderTestFacts, MetRung
 from chess_snn.campaign.strength.match_schedule import (
     LADDER_TEST,
     ScheduledMatch,
@@ -23,7 +24,7 @@ from chess_snn.campaign.strength.match_schedule import (
     player_name,
 )
 from chess_snn.campaign.strength.matches import finish_match, players_of
-from chess_snn.campaign.strength.reports import LADDER_TEST_REPORTS, EndedBy, write_report
+from chess_snn.campaign.strength.reports import LADDER_TEST_REPORTS, write_report
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import (
@@ -43,7 +44,7 @@ from chess_snn.evaluation.openings import book_openings
 from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
 from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.rng import derive_seed
-from chess_snn.types import Json, Progress
+from chess_snn.types import Progress
 
 OVERLAP = 2
 """Generations that may be evaluated at once. A ladder test begins at the rating of an older one,
@@ -53,13 +54,13 @@ because results of younger ones depend on which worker is faster."""
 def play_ladder_test(
     directory: Path, generation: int, start_elo: float | None = None, *, num_threads: int = 1,
     on_progress: Progress | None = None,
-) -> Json:
+) -> LadderTestFacts:
     """Test ``generation`` on the shipped ladder; a finished report is read, not played again.
 
     It begins at the rung next to ``start_elo``, by default :func:`ladder_start`.
 
     Returns:
-        The fields of a :class:`.LadderTestReport`.
+        The report, which is kept, and not played again.
     """
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), LADDER_TEST)
@@ -77,11 +78,11 @@ def play_ladder_test(
                 ladder_test.play_batch(rung, num_threads, report)
             except EngineError as error:
                 ladder_test = ladder_test.without(rung, error)
-        write_report(path, ladder_test.report(ended_by))
+        write_report(path, LADDER_TEST_REPORTS, ladder_test.report(ended_by))
     result = LADDER_TEST_REPORTS.read(path)
     for met in result.rungs:
         finish_match(directory, _rung_match(folder, generation, met.player, met.num_batches))
-    return asdict(result)
+    return result
 
 
 def ladder_notice(config: CampaignConfig) -> str | None:
@@ -177,7 +178,7 @@ class _LadderTest:
             self, players=players, notice="; ".join(filter(None, (self.notice, notice)))
         )
 
-    def report(self, ended_by: EndedBy) -> Json:
+    def report(self, ended_by: EndedBy) -> LadderTestFacts:
         """See :func:`play_ladder_test`."""
         scores = self._scores()
         met = {
@@ -186,23 +187,25 @@ class _LadderTest:
         }
         ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
         rating = ratings.of(self.name)
-        return (widened(rating) if self._is_approximate() else rating).to_json() | {
-            "rungs": [
-                {"player": rung, "elo": self.ladder.rung(rung).elo,
-                 "num_batches": len(self.batches[rung]),
-                 "num_games": score.num_games, "score": score.score}
+        return LadderTestFacts(
+            **(widened(rating) if self._is_approximate() else rating).to_json(),
+            rungs=[
+                MetRung(
+                    rung, self.ladder.rung(rung).elo, len(self.batches[rung]), score.num_games,
+                    score.score,
+                )
                 for rung, score in met.items()
             ],
-            "bracket": [
+            bracket=[
                 self.players[rung]
                 for rung in bracketing_rungs(scores, self.start, self._elos())
             ],
-            "simulations": self.folder.config.ladder_test_simulations,
-            "scale": self.ladder.scale,
-            "start": self.players[self.start],
-            "ended_by": ended_by,
-            "notice": self.notice,
-        }
+            simulations=self.folder.config.ladder_test_simulations,
+            scale=self.ladder.scale,
+            start=self.players[self.start],
+            ended_by=ended_by,
+            notice=self.notice,
+        )
 
     def _is_approximate(self) -> bool:
         """Whether an engine of another version than the ladder's played one of the rungs."""

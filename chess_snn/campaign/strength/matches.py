@@ -12,8 +12,10 @@ from typing import Final
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
 from chess_snn.campaign.store.generations import read_generation
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import next_plan
-from chess_snn.campaign.store.receipts import is_summary, num_finished_iterations, recorded_seconds
+from chess_snn.campaign.store.receipts import num_finished_iterations, recorded_seconds
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.strength.match_schedule import (
     LADDER_TEST,
     ScheduledMatch,
@@ -33,9 +35,9 @@ from chess_snn.evaluation.solo import SoloGames, play_seeds
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
 from chess_snn.search import make_match_search
-from chess_snn.types import Json, Progress, UInt64Array
+from chess_snn.types import Progress, UInt64Array
 
-_BESIDE_SUMMARY = ("created", "facts_a", "facts_b", *DETAILS)
+_BESIDE_FACTS = ("created", "facts_a", "facts_b", *DETAILS)
 
 _MOST_GAMES_KEPT: Final = 4
 """Parts whose games in a game of one player are kept in memory."""
@@ -136,8 +138,8 @@ def _take_seat(
     return SearchPlayer(search, player_name(player, simulations))
 
 
-def finish_match(directory: Path, match: ScheduledMatch) -> Json:
-    """Put the parts of ``match`` together, all of which are played; returns its summary."""
+def finish_match(directory: Path, match: ScheduledMatch) -> MatchFacts:
+    """Put the parts of ``match`` together, all of which are played."""
     folder = CampaignFolder.open(directory)
     path = folder.match(match.event, match.name)
     parts = [folder.match_part(match.event, match.name, k) for k in range(len(match.parts))]
@@ -156,23 +158,23 @@ def finish_match(directory: Path, match: ScheduledMatch) -> Json:
         failpoint("match.joined")
     for part in parts:
         part.unlink(missing_ok=True)
-    return _read_summary(path)
+    return _read_facts(path)
 
 
-def read_final_matches(folder: CampaignFolder) -> list[Json]:
-    """Summaries of the matches at the campaign's end; none before all of them are played."""
-    return [_read_summary(path) for path in _final_paths(folder)]
+def read_final_matches(folder: CampaignFolder) -> list[MatchFacts]:
+    """Read the matches at the campaign's end; none before all of them are played."""
+    return [_read_facts(path) for path in _final_paths(folder)]
 
 
-def readable_final_matches(folder: CampaignFolder) -> tuple[list[Json], list[str]]:
-    """Summaries as :func:`read_final_matches`, if they can be read, and a line for each other."""
-    summaries, faults = list[Json](), list[str]()
+def readable_final_matches(folder: CampaignFolder) -> tuple[list[MatchFacts], list[str]]:
+    """Read as :func:`read_final_matches`, with a line for each match that cannot be read."""
+    matches, faults = list[MatchFacts](), list[str]()
     for path in _final_paths(folder):
         try:
-            summaries.append(_read_summary(path))
+            matches.append(_read_facts(path))
         except CorruptDataError as error:
             faults.append(f"A match at the end of the campaign cannot be shown: {error}.")
-    return summaries, faults
+    return matches, faults
 
 
 def _final_paths(folder: CampaignFolder) -> list[Path]:
@@ -195,13 +197,16 @@ def is_finished(folder: CampaignFolder) -> bool:
     return all(folder.match(m.event, m.name).exists() for m in final_matches(folder))
 
 
-def _read_summary(path: Path) -> Json:
-    """A match without its single games."""
-    body = read_match_body(path)
-    summary = {name: value for name, value in body.items() if name not in _BESIDE_SUMMARY}
-    if not is_summary(summary):
-        raise CorruptDataError(f"{path} is not a match; delete it, so that it is played again")
-    return summary
+def _read_facts(path: Path) -> MatchFacts:
+    body = {
+        name: value for name, value in read_match_body(path).items() if name not in _BESIDE_FACTS
+    }
+    try:
+        return from_json(MatchFacts, body)
+    except ValueError as error:
+        raise CorruptDataError(
+            f"{path} is not a match ({error}); delete it, so that it is played again"
+        ) from error
 
 
 def _put_together(folder: CampaignFolder, match: ScheduledMatch, parts: list[Path]) -> MatchResult:

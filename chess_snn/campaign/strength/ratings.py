@@ -21,6 +21,7 @@ from typing import Final
 
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.match_facts import RatingFacts
 from chess_snn.campaign.strength.match_games import match_files
 from chess_snn.campaign.strength.match_schedule import is_gating_match, player_name
 from chess_snn.errors import CorruptDataError, RatingError
@@ -93,17 +94,17 @@ def rate_campaign(
         raise CorruptDataError(f"the matches of {folder.path} cannot be rated: {error}") from error
 
 
-def rating_of(rated: RatedCampaign | None, generation: int, simulations: int) -> Json | None:
+def rating_of(
+    rated: RatedCampaign | None, generation: int, simulations: int
+) -> RatingFacts | None:
     """The rating of a generation that was just evaluated.
 
-    Returns:
-        ``player``, ``num_games``, ``score``, ``elo``, ``elo_low``, ``elo_high`` (null where not
-        finite) and the ``anchor``; None where no player is rated, or no game links this one.
+    None if no player is rated, or no game links this one.
     """
     player = player_name(generation, simulations)
     if rated is None or player in rated.left_out:
         return None
-    return rated.ratings.of(player).to_json() | {"anchor": ANCHOR}
+    return RatingFacts(**rated.ratings.of(player).to_json(), anchor=ANCHOR)
 
 
 def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterator[Path]:

@@ -1,19 +1,18 @@
 """Alarms: what commonly goes wrong when a network teaches itself, read off a campaign's receipts.
 
-``find_alarms([receipt.metrics() for receipt in receipts])`` after each iteration. A metric that is
-missing or NaN raises no alarm, and iterations without it (not every generation is evaluated) are
-passed over. The same trouble is reported again while it lasts, with the same ``(name,
-since_iteration)``; that pair is new when the trouble is.
+:func:`find_alarms` is called after each iteration. A figure that was not measured raises no alarm,
+and iterations without it (not every generation is evaluated) are passed over. The same trouble is
+reported again while it lasts, with the same ``(name, since_iteration)``; that pair is new when the
+trouble is.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-Metrics = Mapping[str, float]
-"""One iteration's :meth:`chess_snn.campaign.store.receipts.Receipt.metrics`."""
+Figures = Mapping[str, float | None]
+"""One iteration's, by name: a row of :func:`.result_rows`."""
 
 SOFT_START: Final = 0.7
 """Least entropy of an untrained policy, as a share of a uniform one's: the best runs of an hour
@@ -78,7 +77,7 @@ class _Rule:
     least_iterations: int = 0
     """Of the campaign, before which nothing is wrong."""
 
-    def find(self, history: Sequence[Metrics]) -> Alarm | None:
+    def find(self, history: Sequence[Figures]) -> Alarm | None:
         measured = _measured(history, self.metrics)
         wrong = list(itertools.takewhile(lambda row: self.is_wrong(*row[1]), reversed(measured)))
         if len(wrong) < self.patience or len(history) < self.least_iterations:
@@ -96,7 +95,7 @@ class _Falling:
     least: Callable[[float], float]
     """The lowest mean without an alarm, from the best mean."""
 
-    def find(self, history: Sequence[Metrics]) -> Alarm | None:
+    def find(self, history: Sequence[Figures]) -> Alarm | None:
         measured = _measured(history, (self.metric,))
         scores = [score for _, (score,) in measured]
         means = [
@@ -116,25 +115,25 @@ class _Falling:
         )
 
 
-def find_alarms(metrics_by_iteration: Sequence[Metrics]) -> list[Alarm]:
+def find_alarms(rows: Sequence[Figures]) -> list[Alarm]:
     """What looks wrong after the newest of the iterations.
 
     Args:
-        metrics_by_iteration: :meth:`Receipt.metrics` of iterations 0, 1, …, the newest last.
+        rows: those of iterations 0, 1, …, the newest last.
 
     Returns:
         At most one alarm of each name, in a fixed order; empty where all is well or unknown.
     """
-    if not metrics_by_iteration:
+    if not rows:
         return []
-    found = (_hard_start(metrics_by_iteration),
-             *(rule.find(metrics_by_iteration) for rule in _rules(len(metrics_by_iteration))))
+    found = (_hard_start(rows),
+             *(rule.find(rows) for rule in _rules(len(rows))))
     return [alarm for alarm in found if alarm is not None]
 
 
-def _hard_start(history: Sequence[Metrics]) -> Alarm | None:
-    ratio = history[0].get("self_play/entropy_ratio", math.nan)
-    if not ratio < SOFT_START or history[0].get("campaign/is_warm"):
+def _hard_start(history: Sequence[Figures]) -> Alarm | None:
+    ratio = history[0].get("entropy_ratio")
+    if ratio is None or ratio >= SOFT_START or history[0].get("is_warm"):
         return None
     return Alarm(
         "hard start", 0,
@@ -148,7 +147,7 @@ def _hard_start(history: Sequence[Metrics]) -> Alarm | None:
 def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
     return (
         _Rule(
-            "draw collapse", ("self_play/ordinary_draw_rate",),
+            "draw collapse", ("ordinary_draw_rate",),
             lambda draws: draws > DRAW_COLLAPSE,
             lambda draws: f"{draws:.0%} of ordinary games are drawn or truncated, above "
                           f"{DRAW_COLLAPSE:.0%}",
@@ -157,7 +156,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
             least_iterations=CONVERSION_ITERATIONS,
         ),
         _Rule(
-            "value stuck at the mean", ("self_play/mean_abs_value", "self_play/draw_rate"),
+            "value stuck at the mean", ("mean_abs_value", "draw_rate"),
             lambda size, draws: 1.0 - draws >= LEAST_DECISIVE
                                 and size < LEAST_VALUE_SHARE * (1.0 - draws),
             lambda size, draws: f"the mean size of the value is {size:.3f}, though "
@@ -166,7 +165,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
             "training.root_value_share",
         ),
         _Rule(
-            "policy entropy collapsed", ("self_play/entropy_ratio",),
+            "policy entropy collapsed", ("entropy_ratio",),
             lambda ratio: ratio < COLLAPSED_ENTROPY,
             lambda ratio: f"the policy has {ratio:.0%} of a uniform policy's entropy, below "
                           f"{COLLAPSED_ENTROPY:.0%}",
@@ -175,7 +174,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
             "training.entropy_bonus",
         ),
         _Rule(
-            "policy entropy not falling", ("self_play/entropy_ratio",),
+            "policy entropy not falling", ("entropy_ratio",),
             lambda ratio: ratio > FLAT_ENTROPY,
             lambda ratio: f"the policy has {ratio:.0%} of a uniform policy's entropy after "
                           f"{num_iterations} iterations, above {FLAT_ENTROPY:.0%}",
@@ -184,18 +183,18 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
             patience=FLAT_ITERATIONS,
         ),
         _Rule(
-            "newest not beating its elder", ("evaluation/score_earlier",),
+            "newest not beating its elder", ("score_earlier",),
             lambda score: score < ELDER_SCORE,
             lambda score: f"it scores {score:.3f} against the earlier generation, below "
                           f"{ELDER_SCORE}",
             "lower training.learning_rate or training.presentations, or raise "
             "self_play.games_per_iteration",
         ),
-        _Falling("score falling", "evaluation/score", ".3f", lambda best: best - SCORE_DROP),
-        _Falling("points falling", "evaluation/points_mean", ",.0f",
+        _Falling("score falling", "score", ".3f", lambda best: best - SCORE_DROP),
+        _Falling("points falling", "points", ",.0f",
                  lambda best: best * (1 - POINTS_DROP)),
         _Rule(
-            "won positions not converted", ("evaluation/conversion_rate",),
+            "won positions not converted", ("conversion_rate",),
             lambda rate: rate < LEAST_CONVERSION,
             lambda rate: f"{rate:.0%} of simple won endings are won, below {LEAST_CONVERSION:.0%}",
             "raise self_play.practice_share_first and self_play.practice_share_last, or lower "
@@ -203,7 +202,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
             least_iterations=CONVERSION_ITERATIONS + 1,
         ),
         _Rule(
-            "training steps skipped", ("train/skipped_steps", "train/steps"),
+            "training steps skipped", ("skipped_steps", "steps"),
             lambda skipped, _: skipped > 0,
             lambda skipped, steps: f"{skipped:,.0f} steps had a loss or gradient that is not "
                                    f"finite, and {steps:,.0f} were taken",
@@ -212,7 +211,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
         ),
         _Rule(
             "replay starving",
-            ("train/samples", "train/steps", "self_play/positions", "train/window_positions"),
+            ("samples", "steps", "positions", "window_positions"),
             lambda *figures: bool(_shortages(*figures)),
             lambda *figures: " and ".join(_shortages(*figures)),
             "raise self_play.games_per_iteration, or lower training.presentations or "
@@ -235,8 +234,10 @@ def _shortages(samples: float, steps: float, new: float, window: float) -> list[
     return found
 
 
-def _measured(history: Sequence[Metrics], names: Sequence[str]) -> list[tuple[int, list[float]]]:
+def _measured(history: Sequence[Figures], names: Sequence[str]) -> list[tuple[int, list[float]]]:
     """The iterations that measured all of ``names``, each with its figures."""
-    rows = ((i, [metrics.get(name, math.nan) for name in names])
-            for i, metrics in enumerate(history))
-    return [(i, figures) for i, figures in rows if not any(map(math.isnan, figures))]
+    rows = (
+        (number, [figure for name in names if (figure := row.get(name)) is not None])
+        for number, row in enumerate(history)
+    )
+    return [(number, figures) for number, figures in rows if len(figures) == len(names)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import (
     S_PER_HOUR,
     ProgressPlan,
@@ -59,7 +60,7 @@ class CampaignView:
     alarms: Sequence[Alarm]
     stages: Sequence[StageProgress]
     """Under way, or left where they were; the oldest first."""
-    final_matches: Sequence[Json]
+    final_matches: Sequence[MatchFacts]
     """Summaries; none until all are played."""
     faults: Sequence[str]
     """Lines that name what cannot be shown because it is damaged."""
@@ -125,7 +126,7 @@ class CampaignWatch:
         self._rows: list[Json] = []
         self._alarms: list[Alarm] = []
         self._final: list[ScheduledMatch] | None = None
-        self._final_summaries: list[Json] = []
+        self._final_summaries: list[MatchFacts] = []
         self._faults: list[str] = []
 
     def look(self) -> CampaignView:
@@ -180,7 +181,7 @@ class CampaignWatch:
         if receipts != self._receipts:
             self._receipts = receipts
             self._rows = result_rows(self._folder, receipts)
-            self._alarms = find_alarms([receipt.metrics() for receipt in receipts])
+            self._alarms = find_alarms(self._rows)
             self._forget_finals()
 
     def _forget_finals(self) -> None:
