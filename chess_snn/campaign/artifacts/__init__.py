@@ -1,1 +1,1 @@
-"""What a campaign stores: one table, over which verify, rebuild and gc are loops."""
+"""Artifacts that a campaign stores: one table, over which verify, rebuild and gc are loops."""

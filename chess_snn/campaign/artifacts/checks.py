@@ -1,4 +1,4 @@
-"""How artifacts are read and checked, which ones must exist, and what receipts say of them."""
+"""Reading and checking of artifacts, which must exist, and their facts in receipts."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ Expected = Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]]
 CLOCKS: Final = ("seconds", "network_seconds")
 """Statistics that differ each time the same games are played."""
 _TOLERANCE: Final = 1e-6
-"""Of sums, whose order another number of threads may change."""
+"""Tolerance of sums, whose order another number of threads may change."""
 _BATCH: Final = 32
 """Shards whose games are replayed side by side."""
 _ALONE: Final = 8 * _BATCH
@@ -162,7 +162,7 @@ def expected_reports(name: str, report_of: Callable[[Receipt], Any]) -> Expected
 
 
 def without_gaps(name: str, pattern: str) -> Expected:
-    """Of artifacts numbered from 0, the first that is missing although a later one is there."""
+    """Return the first missing number, from 0, that a later one follows."""
 
     def expected(_: CampaignFolder, contents: Contents) -> Iterator[tuple[str, Any]]:
         numbers = {int(key[0]) for key in contents[name]}
@@ -184,13 +184,13 @@ def _newest(contents: Mapping[Key, Any]) -> int:
 
 
 def plan_differences(told: ProgressPlan, plan: ProgressPlan) -> Iterator[str]:
-    """How a plan differs from the one in the receipt of its iteration."""
+    """Describe how a plan differs from the one in the receipt of its iteration."""
     if plan != told:
         yield "its receipt has another plan"
 
 
 def shard_differences(facts: ShardFacts, audit: ShardAudit) -> Iterator[str]:
-    """How a shard differs from what its receipt says of it; its bytes depend on the format."""
+    """Describe how a shard differs from its receipt; its bytes depend on the format."""
     found, told = audit.meta.get("statistics"), facts.statistics.to_json()
     if not isinstance(found, dict) or found.keys() != told.keys():
         yield "other statistics than in the receipt"
@@ -201,14 +201,14 @@ def shard_differences(facts: ShardFacts, audit: ShardAudit) -> Iterator[str]:
 
 
 def checkpoint_differences(facts: TrainingFacts, manifest: Manifest) -> Iterator[str]:
-    """How a generation differs from what its receipt says of it."""
+    """Describe how a generation differs from what its receipt says of it."""
     for name in ("generation", "weights_digest", "window_shards", "window_positions"):
         if manifest.meta.get(name) != getattr(facts, name):
             yield f"{name} is not that of the receipt"
 
 
 def match_differences(told: Any, found: Any) -> Iterator[str]:
-    """How a match or a report differs from the receipt; either is a dataclass or its fields."""
+    """Describe how a match or report differs from the receipt; a dataclass or its fields."""
     told, found = (each if isinstance(each, dict) else asdict(each) for each in (told, found))
     if wrong := sorted(name for name in told if found.get(name) != told[name]):
         yield f"{', '.join(wrong)} are not those of the receipt"
@@ -231,6 +231,6 @@ def restore_plan(folder: CampaignFolder, key: Key) -> bool:
 
 
 def needed_to_finish(folder: CampaignFolder, key: Key) -> tuple[Path, ...]:
-    """What resume needs to finish an iteration again."""
+    """Return what resume needs to finish an iteration again."""
     iteration = int(key[0])
     return folder.shard(iteration, 0), folder.checkpoint(iteration + 1)

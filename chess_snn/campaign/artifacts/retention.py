@@ -1,4 +1,4 @@
-"""What ``chess-snn gc`` may remove of each kind of artifact, and why.
+"""Rules of what ``chess-snn gc`` may remove of each kind of artifact, and why.
 
 Receipts, plans, matches and notes stay: they are the record, and take next to no room. Of the rest,
 everything may go that no future window of training can hold, that nothing will play again, and that
@@ -111,7 +111,7 @@ def _in_last_matches(folder: CampaignFolder, receipts: Sequence[Receipt]) -> set
 
 
 def _generation(name: str) -> int | None:
-    """Of a player such as ``gen-000012@64``; None of any other."""
+    """Return the generation of a player such as ``gen-000012@64``; None of any other."""
     number = name.partition("@")[0].removeprefix(_GENERATION)
     return int(number) if name.startswith(_GENERATION) and number.isdecimal() else None
 
@@ -123,7 +123,7 @@ def disposable_steps(folder: CampaignFolder) -> Disposable:
 
 
 def is_pretraining(folder: CampaignFolder) -> bool:
-    """Whether pretraining checkpoints are still read: until generation 0 is there."""
+    """Return whether pretraining checkpoints are still read: until generation 0 is there."""
     return not is_committed(folder.checkpoint(0))
 
 

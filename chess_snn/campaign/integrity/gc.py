@@ -1,4 +1,4 @@
-"""What a campaign can do without: found first, and removed only on demand.
+"""Removal of what a campaign can do without: found first, and removed only on demand.
 
 :mod:`chess_snn.campaign.artifacts.retention` decides what may go.
 """

@@ -56,14 +56,14 @@ class Finding:
 
     kind: str
     path: str
-    """In the campaign, with ``/`` between parts."""
+    """Path in the campaign, with ``/`` between parts."""
     state: State
     text: str
     """One line: what is wrong, or why it is not there."""
 
     @property
     def is_damage(self) -> bool:
-        """Whether no note explains it."""
+        """Return whether no note explains it."""
         return self.state in DAMAGE
 
 
@@ -75,13 +75,13 @@ class Findings:
     """Artifacts, by kind."""
     found: list[Finding] = field(default_factory=list)
     paths: set[str] = field(default_factory=set)
-    """Of all that were found."""
+    """Paths of all that were found."""
     num_games: int = 0
-    """Of self-play, replayed to their ends."""
+    """Games of self-play, replayed to their ends."""
     num_positions: int = 0
     num_match_games: int = 0
     num_bytes: int = 0
-    """Of intact shards and checkpoints."""
+    """Bytes of intact shards and checkpoints."""
     seconds: float = 0.0
 
     @property
@@ -91,7 +91,7 @@ class Findings:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is corrupt, lost or unreadable."""
+        """Return whether nothing is corrupt, lost or unreadable."""
         return not self.damage
 
     @property
@@ -171,13 +171,13 @@ def check(folder: CampaignFolder, stored: Stored) -> Whole | Fault:
 
 @dataclass(slots=True)
 class _Verification:
-    """What was read so far."""
+    """State of a verification: what was read so far."""
 
     folder: CampaignFolder
     findings: Findings
     contents: defaultdict[str, dict[Key, Any]] = field(default_factory=lambda: defaultdict(dict))
     notes: dict[str, Note] = field(default_factory=dict)
-    """By path, the newest note of each artifact."""
+    """Newest note of each artifact, by path."""
     removed: set[str] = field(default_factory=set)
     """Paths of what was removed on purpose."""
 

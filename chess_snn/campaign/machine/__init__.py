@@ -1,1 +1,1 @@
-"""What a machine gives: workers, their slots, and how fast it all is."""
+"""Resources of a machine: workers, their slots, and how fast it all is."""

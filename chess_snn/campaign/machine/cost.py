@@ -1,4 +1,4 @@
-"""What an iteration costs: its seconds from games, simulations and the network's pace.
+"""Cost of an iteration: its seconds from games, simulations and the network's pace.
 
 Self-play asks the network once for a position and once for every simulation; training presents
 every new position a fixed number of times. So two paces of a machine, evaluations/s and samples/s,
@@ -35,13 +35,13 @@ _MEASURED_STEPS, _WARM_STEPS = 12, 3
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast this machine is with one configuration."""
+    """Pace of this machine with one configuration."""
 
     evaluations_per_s: float
-    """Of self-play, all workers together: positions the network is to answer for, trees and rules
-    beside it. Those that need no answer, since the game is over or won at once, count too."""
+    """Evaluations of self-play, all workers together, with trees and rules beside them. Positions
+    that need no answer, since the game is over or won at once, count too."""
     samples_per_s: float
-    """Of training."""
+    """Samples of training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Cost:
 
     @property
     def iteration_s(self) -> float:
-        """Of both."""
+        """Return the seconds of both."""
         return self.self_play_s + self.training_s
 
     @property
@@ -149,7 +149,7 @@ def predict_campaign(
 
 
 def predict_receipt(config: CampaignConfig, pace: Pace, receipt: Receipt) -> Cost:
-    """What an iteration should have cost that has been: of its own positions and simulations."""
+    """Predict what a finished iteration should have cost: of its own positions and simulations."""
     simulations = config.search.simulations(receipt.plan.progress_first)
     return predict(config, pace, receipt.statistics.positions, simulations)
 

@@ -23,25 +23,25 @@ _CGROUP_LIMITS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What there is to deal out."""
+    """Resources to deal out."""
 
     gpus: tuple[Device, ...]
     cores: tuple[int, ...]
     """Numbers of the cores that this program may use."""
     memory_bytes: int
-    """Of the machine, or of the container."""
+    """Memory of the machine, or of the container."""
     host: str
-    """What it is called, in the names of its workers."""
+    """Name of the machine, in the names of its workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSlot:
-    """Where one worker process runs, and with what."""
+    """Place and resources of one worker process."""
 
     number: int
     """Among the workers of this machine, from 0."""
     host: str
-    """What the machine is called."""
+    """Name of the machine."""
     device: Device
     cores: tuple[int, ...]
     """It keeps to these; empty where it is not bound."""
@@ -51,7 +51,7 @@ class WorkerSlot:
     """It is ended above this."""
     roles: tuple[Role, ...]
     machine_gpus: tuple[str, ...]
-    """Of all devices that the campaign has on this machine, for those who train by ranks."""
+    """GPUs of all devices that the campaign has on this machine, for those who train by ranks."""
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ def own_slot() -> WorkerSlot | None:
 
 
 def this_machine(gpus: Sequence[Device], host: str = "") -> Machine:
-    """What this program may use here, with ``gpus`` as they were found."""
+    """Return what this program may use here, with ``gpus`` as they were found."""
     cores = tuple(available_cores())
     return Machine(tuple(gpus), cores, memory_bytes(), host or socket.gethostname())
 

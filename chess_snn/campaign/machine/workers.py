@@ -1,4 +1,4 @@
-"""How many worker processes a machine gives to a campaign, and what each of them gets."""
+"""Number of worker processes that a machine gives to a campaign, and their resources."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ _MIB: Final = 2**20
 _GIB: Final = 2**30
 
 _LIBRARY_BYTES: Final = 450 * _MIB
-"""Of a worker that has loaded torch and the kernels, and has a small network."""
+"""Memory of a worker that has loaded torch and the kernels, and has a small network."""
 _GPU_CONTEXT_BYTES: Final = 1500 * _MIB
-"""Of the host, for one that has opened a GPU besides."""
+"""Memory of the host, for one that has opened a GPU besides."""
 _USUAL_SHARE_OF_TREES: Final = 6
 """Ordinary positions take a sixth of what trees may come to at worst."""
 _KEPT_SHARE: Final = 0.1
-"""Of memory, for the campaign's own process, its servers and the system."""
+"""Share of memory for the campaign's own process, its servers and the system."""
 _WORKERS_A_GPU: Final = 2
 """While one is in its trees, the other is in the network."""
 _LEAST_GPU_BYTES_EACH: Final = 4 * _GIB
@@ -39,7 +39,7 @@ class WorkerPlan:
 
     @property
     def players(self) -> list[WorkerSlot]:
-        """Those that play games."""
+        """Return those that play games."""
         return [slot for slot in self.slots if "play" in slot.roles]
 
 
@@ -132,7 +132,7 @@ def worker_bytes(config: CampaignConfig, device: Device) -> int:
 def _num_players(
     config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_games: int
 ) -> tuple[int, list[str]]:
-    """How many workers play on ``devices``, and what is to be said of that."""
+    """Return how many workers play on ``devices``, and what is to be said of that."""
     execution, count = config.execution, len(devices)
     if execution.workers_per_device:
         return execution.workers_per_device * count, []
@@ -155,7 +155,7 @@ def _num_players(
 def _automatic(
     config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_games: int
 ) -> tuple[int, list[str]]:
-    """As many as the devices can use, if there are games and memory for so many; and notes."""
+    """Return as many as the devices can use, games and memory permitting; and notes."""
     needed = worker_bytes(config, devices[0])
     fitting = max(1, _usable_bytes(machine) // needed)
     most = min(num_games, fitting)

@@ -1,1 +1,1 @@
-"""What is known of each network, and networks on their own."""
+"""Facts about each network, and networks on their own."""

@@ -47,7 +47,7 @@ _FACTS: Final = "model"
 
 
 class Format(StrEnum):
-    """Of an exported network; any but the first is for other libraries."""
+    """Format of an exported network; any but the first is for other libraries."""
 
     SAFETENSORS = "safetensors"
     NIR = "nir"
@@ -168,7 +168,7 @@ def commit_model(
 
 
 def read_exported(folder: Path) -> tuple[Json, CampaignConfig]:
-    """What is known of the exported model in ``folder``, which is not verified, and its settings.
+    """Read the facts of the exported model in ``folder``, unverified, and its settings.
 
     Raises:
         CorruptDataError: its description is damaged.

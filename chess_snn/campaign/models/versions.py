@@ -1,4 +1,4 @@
-"""What is known of a campaign's networks, from its folder alone: one version a finished iteration.
+"""Facts about a campaign's networks, from its folder alone: one version a finished iteration.
 
 The registry shows the same; where it is away or was deleted, nothing is lost.
 """
@@ -49,13 +49,13 @@ class NetworkVersion:
     created: str
     """ISO 8601, UTC."""
     size: str
-    """Of its blocks and channels: ``"tiny"``, or ``"2x24"`` where no preset has as many."""
+    """Size by blocks and channels: ``"tiny"``, or ``"2x24"`` where no preset has as many."""
     shape: Json
     """Every field of its :class:`~chess_snn.nets.NetConfig`."""
     activation: str
     ticks: int
     precision: str
-    """In play."""
+    """Precision in play."""
     parameters: int
     """Weights and biases that are trained."""
     spike_rate: float | None = None
@@ -79,16 +79,16 @@ class NetworkVersion:
     is_champion: bool
     """Now."""
     is_removed: bool
-    """Whether the network itself was removed by `chess-snn gc`; the rest is what stays of it."""
+    """True if the network itself was removed by `chess-snn gc`; the rest is what stays of it."""
     window_shards: tuple[str, ...] = ()
     """Shards of games it was trained on last, the oldest first."""
     window_positions: int = 0
     origin: str | None = None
-    """Where its campaign began, if not from nothing: see :meth:`.Origin.describe`."""
+    """Origin of its campaign, if not from nothing: see :meth:`.Origin.describe`."""
     dataset: str | None
     """Folder of games that its campaign's first network learnt from; None if there were none."""
     dataset_digest: str | None
-    """Of those games."""
+    """Digest of those games."""
     provenance: dict[str, str]
     """Program, machine and devices that trained it (:func:`chess_snn.sources.provenance`); empty if
     that is not known."""
@@ -202,7 +202,7 @@ def _num_parameters(game: str, net: NetConfig) -> int:
 
 
 def _score_interval(receipt: Receipt) -> tuple[float | None, float | None]:
-    """Of the mean score over the opponents, whose matches are independent.
+    """Return the interval of the mean score over opponents with independent matches.
 
     The distances from each score to its ends are added as squares (Zou & Donner 2008, "Construction
     of confidence limits about effect measures", Statistics in Medicine 27).
@@ -254,7 +254,7 @@ def model_card(version: NetworkVersion) -> str:
 
 
 def describe(version: NetworkVersion) -> dict[str, str]:
-    """What is known of a version, for people, by its heading."""
+    """Return the facts of a version, for people, by heading."""
     shards = version.window_shards
     rows = {
         "Elo on the ladder": "" if (test := version.ladder_test) is None else

@@ -23,7 +23,7 @@ class SupervisedDataset:
     path: Path
     """Absolute."""
     name: str
-    """Of the PGN file, or of the campaign that played them."""
+    """Name of the PGN file, or of the campaign that played them."""
     shards: tuple[DatasetShard, ...]
     num_games: int
     digest: str
@@ -31,11 +31,11 @@ class SupervisedDataset:
 
     @property
     def num_positions(self) -> int:
-        """Of all games."""
+        """Return the positions of all games."""
         return sum(shard.num_positions for shard in self.shards)
 
     def to_json(self) -> Json:
-        """What is noted of them beside a network that has learnt from them."""
+        """Return what is noted of them beside a network that has learnt from them."""
         return {
             "name": self.name, "path": str(self.path), "digest": self.digest,
             "games": self.num_games, "positions": self.num_positions,
@@ -106,7 +106,7 @@ def fixed_dataset(config: CampaignConfig) -> SupervisedDataset:
 
 
 def schedule_of(given: SupervisedDataset, config: CampaignConfig) -> TrainingSchedule:
-    """In which order ``config`` has a network go through the games."""
+    """Return the order in which ``config`` has a network go through the games."""
     return plan_schedule(given.shards, config.supervised, config.training, config.campaign.seed)
 
 

@@ -39,12 +39,12 @@ _S_PER_MINUTE: Final = 60.0
 
 
 def is_warm(folder: CampaignFolder) -> bool:
-    """Whether generation 0 learns from a dataset."""
+    """Return whether generation 0 learns from a dataset."""
     return bool(folder.config.supervised.games)
 
 
 def begins_trained(folder: CampaignFolder) -> bool:
-    """Whether generation 0 has learnt before: from a dataset, or wherever it was taken from."""
+    """Return whether generation 0 is trained: on a dataset, or where it was taken from."""
     origin = folder.origin
     return is_warm(folder) or (origin is not None and origin.forked_at is None)
 
@@ -97,14 +97,14 @@ def train_first_generation(
 
 
 def first_facts(folder: CampaignFolder) -> Json:
-    """What generation 0, which is committed, learnt from a dataset; see below."""
+    """Return what the committed generation 0 learnt from a dataset; see below."""
     facts = supervised_facts(folder)
     assert facts is not None
     return facts
 
 
 def supervised_facts(folder: CampaignFolder) -> Json | None:
-    """What generation 0 learnt from (``games``) and how that went (``points``).
+    """Return what generation 0 learnt from (``games``) and how that went (``points``).
 
     ``ranks`` is the number of ranks that trained it; networks of the first versions do not have it.
     None where no games are given, and before generation 0 is there.

@@ -18,7 +18,7 @@ from chess_snn.self_play.starts import draw_starts
 from chess_snn.training import load_weights_alone
 
 FROZEN_SETTINGS = "campaign_settings"
-"""In the meta of each checkpoint: every setting when it was made."""
+"""Key in the meta of each checkpoint: every setting when it was made."""
 _KEPT_NETWORKS: Final = 3
 """The newest, and the two of a match."""
 _kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}

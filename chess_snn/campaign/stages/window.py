@@ -107,7 +107,7 @@ def window_capacity(folder: CampaignFolder, iteration: int) -> int:
 
 
 def positions_played(folder: CampaignFolder, iteration: int) -> int:
-    """Of all iterations up to this one."""
+    """Return the positions of all iterations up to this one."""
     earlier = read_manifest(folder.checkpoint(iteration)).meta["positions_played"]
     return int(earlier) + num_positions(folder, iteration)
 
@@ -163,6 +163,6 @@ def iteration_to_train(folder: CampaignFolder, wanted: int | None = None) -> int
 
 
 def is_untrained(folder: CampaignFolder, iteration: int) -> bool:
-    """Whether no network has been trained on the games of ``iteration`` yet."""
+    """Return whether no network has been trained on the games of ``iteration`` yet."""
     target = folder.checkpoint(iteration + 1)
     return not is_committed(target) and not is_removed(folder, target)

@@ -1,1 +1,1 @@
-"""What lies in the campaign folder, and how it is read and written."""
+"""Contents of the campaign folder, and their reading and writing."""

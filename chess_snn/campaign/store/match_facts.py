@@ -44,7 +44,7 @@ class PairedPoints:
     a: PointsFacts
     b: PointsFacts
     ahead: MeanInterval
-    """How far a is ahead on a seed."""
+    """Lead of a on a seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class MatchFacts:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether a game was forfeited, and so lost, or is void, and does not count."""
+        """Return whether a game was forfeited, and so lost, or is void, and does not count."""
         return bool(self.forfeits_a or self.forfeits_b or self.voided)
 
     @property
@@ -92,7 +92,7 @@ class MatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class ConversionFacts:
-    """How a network played out won positions against itself."""
+    """Results of a network that played out won positions against itself."""
 
     won: int
     drawn: int
@@ -132,7 +132,7 @@ class RatingFacts:
 
 
 EndedBy = Literal["interval", "games"]
-"""What ends a ladder test: the rating is known well enough, or there are no more games."""
+"""Reason that ends a ladder test: the rating is known well enough, or there are no more games."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def claim_campaign_path(preset: str, parent: Path = Path("campaigns")) -> Path:
 
 
 def campaigns_home() -> Path:
-    """Where campaigns go that no terminal's working folder gives a place to.
+    """Return the folder of campaigns that no terminal's working folder gives a place to.
 
     ``$CHESS_SNN_HOME/campaigns``; ``~/chess-snn/campaigns`` where that is not set.
     """
@@ -39,7 +39,7 @@ def campaigns_home() -> Path:
 
 
 def services_directory() -> Path:
-    """What the campaigns of a home share: MLflow's store, and the data of `chess-snn up`.
+    """Return the folder that campaigns of a home share: MLflow's store, data of `chess-snn up`.
 
     ``$CHESS_SNN_HOME/services``; ``~/chess-snn/services`` where that is not set.
     """

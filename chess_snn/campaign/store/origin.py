@@ -1,4 +1,4 @@
-"""Where a campaign came from that did not begin from nothing: from a network, or as a fork.
+"""Origin of a campaign that did not begin from nothing: from a network, or as a fork.
 
 It is in ``campaign.toml``, so every copy of the folder has it.
 """
@@ -17,7 +17,7 @@ from chess_snn.types import Json
 from chess_snn.wording import counted
 
 _DIGITS: Final = 12
-"""Of a digest, for people."""
+"""Digits of a digest, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +27,24 @@ class Origin:
     reference: str
     """The network as the user wrote it: ``campaigns/cpu-001@champion``; a fork's parent folder."""
     weights_digest: str
-    """Of that network, see :func:`chess_snn.nets.network_digest`."""
+    """Digest of that network, see :func:`chess_snn.nets.network_digest`."""
     weights: str = ""
     """Absolute path of its weights; empty where they were fetched from a registry."""
     campaign: str = ""
     """Name of the parent, the campaign that trained it; empty where that is not known."""
     campaign_id: str = ""
-    """Of the parent."""
+    """Id of the parent."""
     folder: str = ""
     """Absolute path of the parent; empty where the network was given without it."""
     generation: int | None = None
-    """Of the network in its campaign."""
+    """Generation of the network in its campaign."""
     forked_at: NonNegativeInt | None = None
     """The first iteration of a fork's own; everything before is the parent's. None: no fork."""
     games: tuple[str, ...] = ()
     """Shards of the parent's replay window that were taken along, oldest first: names below
     ``games/``."""
     positions: int = 0
-    """In those."""
+    """Positions in those."""
 
     def describe(self) -> str:
         """One line for people."""
@@ -63,7 +63,7 @@ class Origin:
         return {name: value for name, value in asdict(self).items() if value not in (None, "", ())}
 
     def source_of(self, name: str) -> Path | None:
-        """Where the parent has what is at ``name``, such as ``checkpoints/gen-000003``, here.
+        """Return the parent's path of what is at ``name`` here, such as ``checkpoints/gen-000003``.
 
         None if the campaign made it itself, or the parent's folder is not known.
         """
@@ -77,7 +77,7 @@ class Origin:
         return Path(self.folder) / name if self.is_forked(name) else None
 
     def is_forked(self, name: str) -> bool:
-        """Whether a fork has the thing at ``name`` from its parent."""
+        """Return whether a fork has the thing at ``name`` from its parent."""
         if self.forked_at is None:
             return False
         label, _, number = name.split("/")[1].removesuffix(".json").rpartition("-")

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 Stored = TypeVar("Stored", bound="DataclassInstance")
 
 RESTORE = "restore it from a copy"
-"""What to do about a corrupt file that nothing else can replace."""
+"""Advice about a corrupt file that nothing else can replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat(Generic[Stored]):
-    """How records of one kind are stored: a JSON file each, which names its version."""
+    """Format of the records of one kind: a JSON file each, which names its version."""
 
     kind: type[Stored]
     format: StoredFormat
@@ -69,7 +69,7 @@ def file_mark(path: Path) -> FileMark:
 
 
 _kept: Final[dict[Path, tuple[FileMark, Any]]] = {}
-"""What was read from a file, and its mark then."""
+"""Contents of files that were read, and their marks then."""
 
 
 def read_numbered(

@@ -1,1 +1,1 @@
-"""How strong generations are: matches, ladder tests, gating matches, champions and ratings."""
+"""Strength of generations: matches, ladder tests, gating matches, champions and ratings."""

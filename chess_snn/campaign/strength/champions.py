@@ -1,4 +1,4 @@
-"""Who is a campaign's champion, who was before, and changes of it by hand.
+"""Champions of a campaign, now and before, and changes by hand.
 
 Receipts name the champion after each iteration. A user may choose another one between two
 iterations; that choice is kept in a file of its own, and the next candidate plays against it.

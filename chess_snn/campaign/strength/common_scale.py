@@ -20,7 +20,7 @@ _WORDS: Final[dict[Measure, str]] = {"elo": "Elo", "points": "points:"}
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """How strong a network is, with its search budget, on a scale that campaigns share."""
+    """Strength of a network, with its search budget, on a scale that campaigns share."""
 
     measure: Measure
     scale: str
@@ -34,14 +34,14 @@ class Strength:
     num_games: int
 
     def is_above(self, other: Self) -> bool:
-        """Whether the lower end of the interval is above that of ``other``, on the same scale.
+        """Return whether the interval's lower end is above that of ``other``, on one scale.
 
         A result of few games has a low lower end, so luck in them seldom decides.
         """
         return self.is_comparable(other) and _end(self.low) > _end(other.low)
 
     def is_comparable(self, other: Self) -> bool:
-        """Whether scale and search budget are the same, and the scale is known."""
+        """Return whether scale and search budget are the same, and the scale is known."""
         is_same = (self.scale, self.simulations) == (other.scale, other.simulations)
         return is_same and self.scale != ""
 

@@ -1,4 +1,4 @@
-"""Which matches a campaign plays: between whom, about how many openings, under which names."""
+"""Matches that a campaign plays: between whom, about how many openings, under which names."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ BESIDE_MATCHES = (CONVERSION, LADDER_TEST)
 """Reports in the folder of the matches."""
 
 EARLIER_SHARE = 2 / 3
-"""How far the campaign was, as a share of what it has done up to now, when the earlier generation
+"""Progress of the campaign, as a share of what it has done up to now, when the earlier generation
 was new: after 12 iterations it is four iterations older, after an hour 20 minutes."""
 
 
@@ -41,13 +41,13 @@ class ScheduledMatch:
     opponent: int | str
     """A generation, or what :func:`chess_snn.evaluation.named_players.make_player` understands."""
     simulations: int
-    """Of both networks, a move; 0 is without search."""
+    """Simulations of both networks, a move; 0 is without search."""
     num_openings: int
     """Each is played with both colours."""
     openings_each: int = OPENINGS_EACH
     """Openings of a part."""
     has_own_openings: bool = False
-    """Whether openings are drawn for this match alone; else all matches have the same, so that
+    """True if openings are drawn for this match alone; else all matches have the same, so that
     their scores can be compared."""
 
     @property
@@ -89,7 +89,7 @@ def player_name(player: int | str, simulations: int) -> str:
 
 
 def converts(folder: CampaignFolder) -> bool:
-    """Whether new generations play out won positions: where one of two players may win."""
+    """Return whether new generations play out won positions: where one of two players may win."""
     return game_of(folder).spec.num_players == 2
 
 
@@ -104,12 +104,12 @@ def champion_match(champion: int) -> str:
 
 
 def is_gating_match(name: str) -> bool:
-    """Whether a match of this name decides on the champion."""
+    """Return whether a match of this name decides on the champion."""
     return name.startswith(CHAMPION)
 
 
 def is_evaluated(folder: CampaignFolder, generation: int) -> bool:
-    """Whether ``generation`` plays matches when it is new."""
+    """Return whether ``generation`` plays matches when it is new."""
     return generation % folder.config.evaluation.every == 0
 
 
@@ -140,7 +140,7 @@ def final_event(folder: CampaignFolder) -> str:
 
 
 def is_final(event: str) -> bool:
-    """Whether matches of this event were, or are, at the end of a campaign."""
+    """Return whether matches of this event were, or are, at the end of a campaign."""
     return event.startswith(FINAL)
 
 
@@ -186,5 +186,5 @@ def earlier_generation(
 
 
 def _of_kept_networks(folder: CampaignFolder, plans: list[ProgressPlan]) -> list[ProgressPlan]:
-    """Those of ``plans`` whose network was not removed, as of a campaign that had ended once."""
+    """Return the ``plans`` whose network was not removed, as after a campaign's first end."""
     return [plan for plan in plans if not is_removed(folder, folder.checkpoint(plan.iteration))]

@@ -1,4 +1,4 @@
-"""Where two campaigns can be compared: at equal iteration, equal games and equal time."""
+"""Points at which two campaigns can be compared: at equal iteration, equal games and equal time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ class Milestone:
     generation: int
     iterations: int
     games: int
-    """Of self-play, over all iterations up to then."""
+    """Games of self-play, over all iterations up to then."""
     seconds: float
-    """That the campaign had run, pauses left out."""
+    """Seconds that the campaign had run, pauses left out."""
     score: float | None
     """Mean over its campaign's opponents, in [0, 1]; None where it was not evaluated."""
     is_there: bool
-    """Whether its network is."""
+    """True if its network is."""
 
     def measured(self, measure: Measure) -> float:
-        """How far the campaign was then."""
+        """Return the progress of the campaign then."""
         return float(getattr(self, measure))
 
 
@@ -40,7 +40,7 @@ class Point:
 
     measure: Measure
     value: float
-    """What neither of the two had gone beyond."""
+    """Value that neither of the two had gone beyond."""
     a: Milestone
     b: Milestone
 

@@ -1,1 +1,1 @@
-"""How a campaign goes, for those who look from outside."""
+"""Views of a campaign from outside."""

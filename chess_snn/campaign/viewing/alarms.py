@@ -32,7 +32,7 @@ SCORE_DROP: Final = 0.1
 SCORE_WINDOW: Final = 3
 """Scores whose mean is compared: one alone is too noisy."""
 POINTS_DROP: Final = 0.2
-"""Of the best mean of points, as a share."""
+"""Drop below the best mean of points, as a share."""
 LEAST_CONVERSION: Final = 0.5
 CONVERSION_ITERATIONS: Final = 5
 """Iterations after which simple wins should be won, and games end by themselves."""
@@ -53,7 +53,7 @@ class Alarm:
     saw: str
     """The figures, in words."""
     advice: str
-    """What to try, with the names of settings."""
+    """Advice, with the names of settings."""
 
     def __str__(self) -> str:
         """All of it on one line."""
@@ -68,14 +68,14 @@ class _Rule:
     metrics: tuple[str, ...]
     """Only iterations that measured all of them count."""
     is_wrong: Callable[..., bool]
-    """Of the metrics of one iteration, in this order."""
+    """Test of the metrics of one iteration, in this order."""
     saw: Callable[..., str]
     """The metrics of the newest iteration in words."""
     advice: str
     patience: int = PATIENCE
     """Measurements in a row that must look wrong."""
     least_iterations: int = 0
-    """Of the campaign, before which nothing is wrong."""
+    """Iterations of the campaign before which nothing is wrong."""
 
     def find(self, history: Sequence[Figures]) -> Alarm | None:
         measured = _measured(history, self.metrics)
@@ -116,7 +116,7 @@ class _Falling:
 
 
 def find_alarms(rows: Sequence[Figures]) -> list[Alarm]:
-    """What looks wrong after the newest of the iterations.
+    """Find what looks wrong after the newest of the iterations.
 
     Args:
         rows: those of iterations 0, 1, …, the newest last.
@@ -222,7 +222,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
 
 
 def _shortages(samples: float, steps: float, new: float, window: float) -> list[str]:
-    """What the replay is short of, in words."""
+    """Describe what the replay is short of."""
     batch = samples / max(1, steps)  # none, where fp16 was still looking for its loss scale
     found = []
     if samples > MOST_PRESENTATIONS * new:

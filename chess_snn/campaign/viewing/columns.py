@@ -65,4 +65,4 @@ RATING_COLUMNS: Final[Columns] = {
     "games": lambda rating: f"{rating.num_games:,}",
     "score": lambda rating: f"{rating.score:.3f}",
 }
-"""Of a :class:`chess_snn.evaluation.ratings.result.Rating`, a line a player."""
+"""Columns of a :class:`chess_snn.evaluation.ratings.result.Rating`, a line a player."""

@@ -1,4 +1,4 @@
-"""What happens in a campaign, as one stream of typed events.
+"""Events of a campaign, as one typed stream.
 
 The process that runs a campaign makes them (:mod:`tasks.progress`) and passes each to all its
 listeners: the terminal, two logs, Prefect's pages and the file that ``chess-snn watch`` reads.
@@ -40,13 +40,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """How far one stage of an iteration is: it began, went on, or ended."""
+    """Progress of one stage of an iteration: it began, went on, or ended."""
 
     iteration: int
     stage: str
     """One of the names above."""
     unit: str
-    """What is counted, such as games or steps; empty if that is unknown."""
+    """Unit that is counted, such as games or steps; empty if that is unknown."""
     done: int
     total: int
     """0 while it is unknown."""
@@ -55,7 +55,7 @@ class StageProgress:
     begun_s: float = 0.0
     """When it began, in seconds since 1970."""
     has_ended: bool = False
-    """Whether this is the last event of the stage."""
+    """True if this is the last event of the stage."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -87,7 +87,7 @@ class StageProgress:
 
 @dataclass(frozen=True, slots=True)
 class WorkerProgress:
-    """What one worker has done for the campaign since it was last started or resumed."""
+    """Work that one worker has done for the campaign since it was last started or resumed."""
 
     name: str
     """``box-a/gpu0-1``."""
@@ -96,13 +96,13 @@ class WorkerProgress:
     doing: str
     """``iteration 3 self-play, shard 2: 40 of 100``; empty if the worker is idle."""
     games: int
-    """Of self-play and matches."""
+    """Games of self-play and matches."""
     games_per_s: float
     """Over the last minute."""
     quiet_s: float
     """Since its last sign of life."""
     cores: float
-    """That it keeps busy."""
+    """Cores that it keeps busy."""
     memory_bytes: int
     gpu_share: float | None
     """Share of the time in which its GPU computes, in [0, 1]; None if that is not known."""
@@ -134,7 +134,7 @@ class WorkerProgress:
 
 @dataclass(frozen=True, slots=True)
 class WorkersProgress:
-    """How all workers are doing; sent about every two seconds."""
+    """Progress of all workers; sent about every two seconds."""
 
     workers: tuple[WorkerProgress, ...]
 
@@ -181,7 +181,7 @@ class IterationFinished:
     length: Length
     """Length of the campaign."""
     shares: Sequence[WorkerShare] = ()
-    """Of its self-play; empty for a listener of a folder, which does not name the workers."""
+    """Shares of its self-play; empty for a listener of a folder, which names no workers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Group = Literal["strength", "learning", "self_play", "spikes", "speed", "devices
 GROUPS: Final[tuple[Group, ...]] = (
     "strength", "learning", "self_play", "spikes", "speed", "devices",
 )
-"""In the order in which they tell what an iteration did."""
+"""Groups in the order in which they tell what an iteration did."""
 Place = Literal["status", "learning", "strength", "run", "watch"]
 """A table or list that shows a figure: ``campaign status``; the two tables of all iterations,
 which the report has too; the table of a Prefect run; the curves of ``watch``."""

@@ -206,7 +206,7 @@ _CHESS: Final = (
     Figure("self_play", "practice_win_rate", "practice games won", ".0%",
            _played("practice_win_rate"), better="up"),
 )
-"""Of games of two players alone."""
+"""Figures of games of two players alone."""
 
 _SOLO: Final = (
     Figure("strength", "points", "points", ",.0f", _of(_points_facts, "mean"),
@@ -225,7 +225,7 @@ _SOLO: Final = (
     Figure("self_play", "self_play_points_median", "points in self-play, median", ",.0f",
            _played("points_median"), better="up"),
 )
-"""Of games of one player alone."""
+"""Figures of games of one player alone."""
 
 
 def score_figure(opponent: str) -> Figure:

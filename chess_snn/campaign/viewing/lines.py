@@ -25,14 +25,14 @@ MOST_WORKERS: Final = 16
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"),
                     (1e-9, "n"), (1e-12, "p"))
 _JOULES: Final = 1e-12
-"""In a picojoule."""
+"""Joules in a picojoule."""
 _STAGE_PERIOD_S: Final = 10.0
 _WORKERS_PERIOD_S: Final = 60.0
 _S_PER_MINUTE: Final = 60
 
 
 def event_lines(event: Event) -> Sequence[str]:
-    """What ``event`` says."""
+    """Return the lines of ``event``."""
     match event:
         case Message(text):
             return [text]
@@ -58,7 +58,7 @@ class NowAndThen:
         self._next_workers_s = now_s + _WORKERS_PERIOD_S
 
     def __call__(self, event: Event) -> bool:
-        """Whether ``event`` is one of them."""
+        """Return whether ``event`` is one of them."""
         now_s = time.monotonic()
         if isinstance(event, StageProgress):
             next_s = self._next_stage_s.setdefault(event.key, now_s + _STAGE_PERIOD_S)
@@ -119,7 +119,7 @@ def match_line(match: MatchFacts) -> str:
 
 
 def ladder_test_line(ladder_test: LadderTestFacts) -> str:
-    """Where a generation stands on the ladder, and what it scored on the rungs about it."""
+    """Return a generation's place on the ladder, and its scores against the rungs near it."""
     ends = (ladder_test.elo_low, ladder_test.elo_high)
     interval = " to ".join("unknown" if end is None else f"{end:.0f}" for end in ends)
     elo = "unknown" if ladder_test.elo is None else f"{ladder_test.elo:.0f}"

@@ -43,7 +43,7 @@ class Live:
     """Stages and workers at one moment."""
 
     stages: tuple[StageProgress, ...] = ()
-    """Those under way, in the order in which they began."""
+    """Stages under way, in the order in which they began."""
     workers: tuple[WorkerProgress, ...] = ()
 
     def after(self, event: Event) -> "Live":
@@ -60,7 +60,7 @@ class Live:
 
 
 def live_file(folder: CampaignFolder) -> Path:
-    """Where it is written."""
+    """Return the path of the file."""
     return folder.services / "live.json"
 
 
@@ -74,7 +74,7 @@ def write_live(folder: CampaignFolder, live: Live) -> None:
 
 
 def read_live(folder: CampaignFolder) -> Live:
-    """What was written last; empty if the file is missing or unreadable."""
+    """Read what was written last; empty if the file is missing or unreadable."""
     try:
         return from_json(Live, read_json(live_file(folder)))
     except (OSError, CorruptDataError, ValueError):
@@ -82,7 +82,7 @@ def read_live(folder: CampaignFolder) -> Live:
 
 
 def is_reporting(folder: CampaignFolder) -> bool:
-    """Whether the file was written a moment ago."""
+    """Return whether the file was written a moment ago."""
     try:
         # The time lies in the future after the clock was set back.
         return abs(time.time() - live_file(folder).stat().st_mtime) <= _STALE_S
@@ -133,7 +133,7 @@ def find_writer(folder: CampaignFolder) -> Writer | None:
 
 
 def _has_open(pid: int, path: Path) -> bool:
-    """Whether the process is alive and has ``path`` open, as far as this user may know."""
+    """Return whether the process is alive and has ``path`` open, as far as this user may know."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:  # in containers it can stay one
@@ -174,7 +174,7 @@ class DiskMeter:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """What a process and its descendants take."""
+    """Resources that a process and its descendants take."""
 
     num_processes: int
     cores: float
@@ -192,7 +192,7 @@ class ProcessMeter:
         self._looked_s = 0.0
 
     def look(self, pid: int) -> ProcessUse | None:
-        """What ``pid`` and its descendants take; None if it has ended."""
+        """Measure what ``pid`` and its descendants take; None if it has ended."""
         now_s, memory_bytes = time.time(), 0
         busy_s: dict[psutil.Process, float] = {}
         with suppress(psutil.NoSuchProcess):

@@ -169,7 +169,7 @@ class ReplayedGame:
     points: float
     """Up to there."""
     facts: dict[str, str]
-    """What the whole game came to, and where it is found."""
+    """Facts about the whole game, and its place."""
     moves: str
     """All of them, ten a line behind the number of the first."""
 

@@ -54,7 +54,7 @@ class CampaignView:
     folder: CampaignFolder
     receipts: Sequence[Receipt]
     rows: Sequence[Json]
-    """Of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
+    """Rows of :func:`chess_snn.campaign.viewing.results.result_rows`, one a receipt."""
     champion: int | None
     """Generation, chosen by a gating match or by hand; None before the first receipt."""
     alarms: Sequence[Alarm]
@@ -70,29 +70,29 @@ class CampaignView:
     elapsed_s: float
     """Seconds it has run, without pauses; for a campaign on another host, until its last write."""
     seconds_left: float | None
-    """By the clock, or at the pace of the newest iterations; without the final matches. None if
-    unknown."""
+    """Seconds left by the clock, or at the pace of the newest iterations, without the final
+    matches. None if unknown."""
     last_sign_s: float
     """When something was last written, seconds since 1970."""
     disk: DiskUse
     processes: ProcessUse | None
-    """Of the campaign and its workers; None unless they run on this host."""
+    """Processes of the campaign and its workers; None unless they run on this host."""
     workers: Sequence[WorkerProgress]
-    """Of all machines; none unless the campaign's process has reported them within seconds."""
+    """Workers of all machines; none unless the campaign's process reported them recently."""
 
     @property
     def is_running(self) -> bool:
-        """Whether a process of this host runs it; processes of other hosts are invisible."""
+        """Return whether a process of this host runs it; processes of other hosts are invisible."""
         return self.writer is not None and self.writer.state is WriterState.RUNNING
 
     @property
     def may_run(self) -> bool:
-        """Whether it is running, as far as this host can know."""
+        """Return whether it is running, as far as this host can know."""
         return self.writer is not None and self.writer.state is not WriterState.STOPPED
 
     @property
     def state_text(self) -> str:
-        """Whether it is finished, or which process runs it or did so last."""
+        """Return whether it is finished, or which process runs it or did so last."""
         if self.is_finished:
             return "finished"
         if self.writer is not None:
@@ -113,7 +113,7 @@ class CampaignWatch:
     """Reads the state of one campaign again and again."""
 
     def __init__(self, directory: Path) -> None:
-        """Of the campaign in ``directory``.
+        """Watch the campaign in ``directory``.
 
         Raises:
             CampaignError: there is none.
@@ -188,7 +188,7 @@ class CampaignWatch:
         self._final, self._final_summaries, self._faults = None, [], []
 
     def _is_finished(self) -> bool:
-        """Whether all receipts and final matches are there, which are read then."""
+        """Return whether all receipts and final matches are there, which are read then."""
         num_finished, num_begun = len(self._receipts), len(self._plans)
         if not num_finished or num_begun > num_finished:
             return False
@@ -218,7 +218,7 @@ class CampaignWatch:
         return max([0.0, *begun_s, *finished_s])
 
     def _elapsed_s(self, writer: Writer | None, last_sign_s: float) -> float:
-        """From the newest record on, the clock runs while the campaign does."""
+        """Return the elapsed seconds; from the newest record on, by the clock if it runs."""
         recorded_s = self._recorded_s()
         if writer is None or writer.state is WriterState.STOPPED or self._final is not None:
             return recorded_s
