@@ -26,9 +26,8 @@ from chess_snn.training import IterationPlan, Trainer, TrainingReport
 from chess_snn.types import Progress
 
 OPTIMISM: Final = (1.2, 2.3)
-"""How many times as long as predicted the iterations of a measured campaign took, the quickest and
-the slowest (docs/results.md): few games are left at the end of a shard, and stages have to be
-started."""
+"""Factors of the predicted duration that iterations of a campaign took, the quickest and the
+slowest: few games are left at the end of a shard, and stages have to be started."""
 _MEASURED_PLIES, _WARM_PLIES = 8, 1
 _MEASURED_STEPS, _WARM_STEPS = 12, 3
 
