@@ -2,18 +2,15 @@
 
 from chess_snn.self_play.asked import AskedPositions, asked_positions
 from chess_snn.self_play.player import play_games
-from chess_snn.self_play.resignation import calibrate_threshold
 from chess_snn.self_play.settings import SelfPlaySettings
-from chess_snn.self_play.statistics import PLY_LIMIT, RESIGNED, SelfPlayStatistics, combine
+from chess_snn.self_play.statistics import PLY_LIMIT, SelfPlayStatistics, combine
 
 __all__ = [
     "PLY_LIMIT",
-    "RESIGNED",
     "AskedPositions",
     "SelfPlaySettings",
     "SelfPlayStatistics",
     "asked_positions",
-    "calibrate_threshold",
     "combine",
     "play_games",
 ]

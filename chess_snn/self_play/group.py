@@ -21,7 +21,6 @@ from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.rng import random_words
 from chess_snn.search.base import Search, SearchResult
 from chess_snn.self_play.plan import GamePlan
-from chess_snn.self_play.resignation import ResignationWatch, cut_values_white
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.types import (
     BoolArray,
@@ -31,10 +30,37 @@ from chess_snn.types import (
     Int32Array,
     Int64Array,
     UInt8Array,
+    UInt64Array,
 )
 
 LEAST_WEIGHT: Final = 1 / 512
 """Entries of a policy target below this are left out."""
+MATERIAL_SCALE: Final = 6.0
+"""The balance, in pawns, at which material counts as tanh(1) = 0.76: about a rook and a pawn, which
+wins as a rule. A pawn counts as 0.17, a queen as 0.91."""
+
+
+def cut_values_white(
+    game: Game, states: UInt64Array, root_values_white: Float32Array, *, material_share: float,
+    limit: float,
+) -> Float32Array:
+    """float32[G] in [-limit, limit]: values of truncated games in training, white's view.
+
+    Counted as draws, these would teach that being a rook ahead is worth nothing, and most early
+    games are truncated.
+
+    Args:
+        game: whose :meth:`~chess_snn.games.base.Game.heuristic_stm` is the material.
+        states: uint64[G, W], the positions in which the games were truncated.
+        root_values_white: float32[G] in [-1, 1], of each game's last search.
+        material_share: weight of material in [0, 1]; the rest is the root value's.
+        limit: the largest size of a value, in [0, 1].
+    """
+    material_stm = game.heuristic_stm(states)
+    material_white = np.where(game.side_to_move(states) == 0, material_stm, -material_stm)
+    material = np.tanh(material_white / MATERIAL_SCALE)
+    mixed = material_share * material + (1 - material_share) * root_values_white
+    return (limit * mixed).astype(np.float32)
 
 
 @dataclass(slots=True)
@@ -126,7 +152,6 @@ class GameGroup:
         self._recorder = GameRecorder(
             len(plan), game.spec.record_words, game.spec.value_range
         )
-        self._watch = ResignationWatch(plan.resignation_thresholds)
         self._outcomes_white = np.zeros(len(plan), np.int8)
         self._terminations = np.zeros(len(plan), np.uint8)
         self._cut_values_white = np.zeros(len(plan), np.float32)
@@ -165,7 +190,6 @@ class GameGroup:
         self.uniform_entropy_sum += float(np.log(batch.num_legal).sum())
 
         movers = game.side_to_move(batch.state)
-        resigns = self._watch.add_ply(self._row_game, movers, result.values_stm)
         chance = None
         if game.spec.is_stochastic:
             chance = random_words(
@@ -175,12 +199,12 @@ class GameGroup:
         self._row_ply += 1
         if self._is_solo:
             self.points[self._row_game] += game.spec.score_unit * batch.reward
-        over = (batch.termination != ONGOING) | resigns | (self._row_ply >= plan.max_plies)
+        over = (batch.termination != ONGOING) | (self._row_ply >= plan.max_plies)
         if over.any():
             white_moved = movers == 0
             values_white = np.where(white_moved, result.values_stm, -result.values_stm)
             rows = np.flatnonzero(over)
-            self._score(rows, white_moved[rows], resigns[rows], values_white[rows])
+            self._score(rows, white_moved[rows], values_white[rows])
             self._replace(rows)
 
     def records(self) -> GameRecords:
@@ -193,20 +217,18 @@ class GameGroup:
         )
 
     def _score(
-        self, rows: Int64Array, white_moved: BoolArray, resigns: BoolArray,
-        root_values_white: Float32Array,
+        self, rows: Int64Array, white_moved: BoolArray, root_values_white: Float32Array
     ) -> None:
-        """Note how the games in ``rows`` ended: by the rules, by resignation, or truncated."""
+        """Note how the games in ``rows`` ended: by the rules, or truncated."""
         games, batch = self._row_game[rows], self._batch
         self.num_finished += rows.size
         self._terminations[games] = batch.termination[rows]
         if self._is_solo:  # no winner: training uses rewards
             self.milestones[games] = self._game.milestones(batch.state[rows])
             return
-        has_ended = batch.termination[rows] != ONGOING
-        outcomes_mover = np.where(has_ended, np.sign(batch.reward[rows]), -1.0 * resigns)
+        is_cut = batch.termination[rows] == ONGOING
+        outcomes_mover = np.where(is_cut, 0.0, np.sign(batch.reward[rows]))
         self._outcomes_white[games] = np.where(white_moved, outcomes_mover, -outcomes_mover)
-        is_cut = ~has_ended & ~resigns
         self._cut_values_white[games[is_cut]] = cut_values_white(
             self._game, batch.state[rows[is_cut]], root_values_white[is_cut],
             material_share=self._plan.material_share, limit=self._settings.truncated_value_limit,

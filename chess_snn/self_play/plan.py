@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from chess_snn.config import check_range
 from chess_snn.games.base import Game
 from chess_snn.games.starts import Chooser
-from chess_snn.self_play.resignation import game_thresholds
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.self_play.starts import Starts, draw_starts, game_streams
-from chess_snn.types import Float32Array, UInt64Array
+from chess_snn.types import UInt64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +23,6 @@ class GamePlan:
     """uint64[n]: the stream of each game's searches."""
     chance_keys: UInt64Array
     """uint64[n]: the stream of its chance events."""
-    resignation_thresholds: Float32Array
-    """float32[n]: the root value below which a side resigns."""
     max_plies: int
     """Most plies of a game."""
     material_share: float
@@ -42,14 +39,12 @@ class GamePlan:
             starts=self.starts.part(games),
             action_keys=self.action_keys[games],
             chance_keys=self.chance_keys[games],
-            resignation_thresholds=self.resignation_thresholds[games],
         )
 
 
 def plan_games(
     game: Game, settings: SelfPlaySettings, *, num_games: int, seed: int, progress: float,
-    restarts: UInt64Array | None, resignation_threshold: float | None, policy: Chooser,
-    first_game: int = 0,
+    restarts: UInt64Array | None, policy: Chooser, first_game: int = 0,
 ) -> GamePlan:
     """Plan ``num_games`` games; arguments are those of :func:`chess_snn.self_play.play_games`.
 
@@ -61,8 +56,6 @@ def plan_games(
     check_range("num_games", num_games, ge=1)
     check_range("first_game", first_game, ge=0)
     check_range("progress", progress, ge=0, le=1)
-    if resignation_threshold is not None:
-        check_range("resignation_threshold", resignation_threshold, ge=-1, lt=0)
     return GamePlan(
         starts=draw_starts(
             game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts,
@@ -70,10 +63,6 @@ def plan_games(
         ),
         action_keys=game_streams(seed, "actions", num_games, first_game),
         chance_keys=game_streams(seed, "chance", num_games, first_game),
-        resignation_thresholds=game_thresholds(
-            resignation_threshold, settings.resignation_played_on, num_games=num_games, seed=seed,
-            first_game=first_game,
-        ),
         max_plies=settings.max_plies(progress),
         material_share=settings.material_share(progress),
     )

@@ -31,7 +31,6 @@ def play_games(
     seed: int,
     progress: float = 0.0,
     restarts: UInt64Array | None = None,
-    resignation_threshold: float | None = None,
     on_progress: Progress | None = None,
     first_game: int = 0,
 ) -> tuple[GameRecords, SelfPlayStatistics]:
@@ -51,8 +50,6 @@ def play_games(
             and values of truncated games.
         restarts: uint64[m, R], record rows of earlier games to restart from. Without any, the
             share of restarted games is played from ordinary starts.
-        resignation_threshold: root value in [-1, 0) below which a side resigns, see
-            :mod:`chess_snn.self_play.resignation`; None plays every game to its end.
         on_progress: called by one thread at a time.
         first_game: number k of the first of them, >= 0.
 
@@ -62,8 +59,7 @@ def play_games(
     """
     plan = plan_games(
         game, settings, num_games=num_games, seed=seed, progress=progress, restarts=restarts,
-        resignation_threshold=resignation_threshold, policy=_policy_of(searches[0]),
-        first_game=first_game,
+        policy=_policy_of(searches[0]), first_game=first_game,
     )
     num_groups = min(len(searches), num_games)
     firsts = [group * num_games // num_groups for group in range(num_groups + 1)]

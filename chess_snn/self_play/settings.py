@@ -65,13 +65,6 @@ class SelfPlaySettings:
     """Temperature from ply `temperature_plies` on; 0 plays the best action."""
     temperature_plies: int = Field(default=30, ge=1)
     """Plies over which the temperature falls linearly."""
-    resignation: bool = False
-    """Whether a side resigns when its root value stays below a threshold, which is calibrated on
-    games that are played to the end."""
-    resignation_error_limit: float = Field(default=0.025, gt=0, lt=1)
-    """Largest share of resigned games that the side would not have lost."""
-    resignation_played_on: float = Field(default=0.2, gt=0, le=1)
-    """Share of games that are played to the end, for the calibration."""
 
     def __post_init__(self) -> None:
         for when in ("first", "last"):

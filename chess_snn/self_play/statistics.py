@@ -10,14 +10,11 @@ import numpy as np
 
 from chess_snn.data.records import GameRecords
 from chess_snn.games.base import ONGOING, GameSpec, termination_counts
-from chess_snn.self_play.resignation import is_resigned
 from chess_snn.self_play.starts import ORDINARY, PRACTICE
 from chess_snn.types import Float64Array, Int64Array, Json
 
 PLY_LIMIT: Final = "ply_cap"
 """Name of the termination of a truncated game."""
-RESIGNED: Final = "resigned"
-"""Name of the termination of a game that a side gave up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +87,6 @@ class SelfPlayStatistics:
     def truncated_rate(self) -> float:
         """Share of truncated games."""
         return self.terminations.get(PLY_LIMIT, 0) / self.games
-
-    @property
-    def resigned(self) -> int:
-        """Games that a side gave up."""
-        return self.terminations.get(RESIGNED, 0)
 
     @property
     def ordinary_draw_rate(self) -> float:
@@ -234,13 +226,8 @@ def _endings(spec: GameSpec, records: GameRecords) -> dict[str, int]:
     """Games by the way they ended, sorted by name."""
     codes = records.terminations
     endings = termination_counts(spec, codes[codes != ONGOING])
-    num_resigned = int(is_resigned(records).sum())
-    for name, count in (
-        (RESIGNED, num_resigned),
-        (PLY_LIMIT, int((codes == ONGOING).sum()) - num_resigned),
-    ):
-        if count:
-            endings[name] = count
+    if num_truncated := int((codes == ONGOING).sum()):
+        endings[PLY_LIMIT] = num_truncated
     return dict(sorted(endings.items()))
 
 

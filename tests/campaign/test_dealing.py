@@ -17,15 +17,11 @@ from chess_snn.training import load_trainer
 
 GAME = get_game("chess")
 GAMES = 23
-RESIGNS = (
-    "self_play.resignation=true", "self_play.resignation_error_limit=0.9",
-    "self_play.resignation_played_on=0.9",
-)
 
 
 def play(path: Path, num_workers: int, precision: str) -> CampaignFolder:
     folder = CampaignFolder.create(path, load_config(settings=[
-        *MICRO, *RESIGNS, f"self_play.games_per_iteration={GAMES}",
+        *MICRO, f"self_play.games_per_iteration={GAMES}",
         "self_play.games_per_shard=23", "training.presentations=0.3", f"net.precision={precision}",
         "self_play.mismatch_policy_share=0.5",
     ]))

@@ -111,7 +111,6 @@ def test_falling_points_raise_an_alarm():
 @pytest.mark.parametrize(("change", "named"), [
     ("self_play.practice_share_first=0.1", "self_play.practice_share_first"),
     ("self_play.mismatch_share_last=0.1", "self_play.mismatch_share_last"),
-    ("self_play.resignation=true", "self_play.resignation"),
     ("evaluation.ladder_test=true", "evaluation.ladder_test"),
     ('evaluation.openings="book"', "random"),
     ('evaluation.opponents=["minimax:2"]', "2048"),

@@ -312,10 +312,9 @@ def test_the_second_iteration_restarts_from_the_first(tmp_path):
     assert all(tuple(row[:4]) in earlier for row in records.states[records.game_offsets[:-1]])
 
 
-def test_a_warm_worker_reads_the_games_behind_the_threshold_once_bug(tmp_path):
+def test_a_warm_worker_reads_the_games_to_restart_from_once_bug(tmp_path):
     folder = CampaignFolder.create(tmp_path / "c", load_config(settings=[
-        *MICRO, "self_play.resignation=true", "self_play.restart_share_first=0.0",
-        "self_play.restart_share_last=0.0",
+        *MICRO, "self_play.restart_share_first=0.5", "self_play.restart_share_last=0.5",
     ]))
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)

@@ -76,7 +76,7 @@ class Both:
 def both(tmp_path_factory) -> Both:
     base = tmp_path_factory.mktemp("cache")
     config = load_config(settings=[
-        *MICRO, "self_play.resignation=true", "self_play.restart_share_last=0.5",
+        *MICRO, "self_play.restart_share_last=0.5",
     ])
     plain = CampaignFolder.create(base / "plain", config)
     folder = CampaignFolder.create(base / "campaign", config)

@@ -172,7 +172,7 @@ def made_records(games):
 
 FIRST = made_records([
     (10, 1, "checkmate", "ordinary"), (40, 0, "ongoing", "ordinary"),
-    (25, -1, "checkmate", "practice"), (5, -1, "ongoing", "ordinary"),
+    (25, -1, "checkmate", "practice"), (5, -1, "checkmate", "ordinary"),
 ])
 SECOND = made_records([
     (7, -1, "checkmate", "restart"), (31, 0, "stalemate", "practice"),
@@ -192,12 +192,11 @@ def test_statistics_of_four_games_by_hand():
     counted = statistics(FIRST)
     assert counted == SelfPlayStatistics(
         games=4, positions=80, plies_min=5, plies_max=40, white_wins=1, black_wins=2,
-        terminations={"checkmate": 2, "ply_cap": 1, "resigned": 1},
+        terminations={"checkmate": 3, "ply_cap": 1},
         ordinary_games=3, ordinary_draws=1, ordinary_positions=55,
         practice_games=1, practice_wins=1, abs_value_sum=40.0, surprise_sum=20.0,
         entropy_sum=6.0, uniform_entropy_sum=8.0, seconds=2.0, network_seconds=1.5,
     )
-    assert counted.resigned == 1
     wanted = {
         "plies_mean": 20.0, "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2,
         "truncated_rate": 1 / 4, "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3,
@@ -212,7 +211,6 @@ def test_a_cut_practice_game_is_not_won():
     assert (counted.practice_games, counted.practice_wins) == (2, 0)
     assert counted.practice_win_rate == 0.0
     assert counted.ordinary_draw_rate == 1.0
-    assert counted.resigned == 0
 
 
 def test_rates_of_games_there_are_none_of_are_not_numbers():

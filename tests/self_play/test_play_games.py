@@ -214,7 +214,7 @@ def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
 
 @pytest.mark.parametrize("bounds", [(0, 30), (0, 1, 12, 30), (0, 7, 13, 19, 30)])
 def test_games_do_not_depend_on_the_call_that_plays_them(bounds):
-    arguments = {"seed": 7, "restarts": earlier_rows(), "resignation_threshold": -0.6}
+    arguments = {"seed": 7, "restarts": earlier_rows()}
     together, _ = play_games(
         GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=30, **arguments
     )

@@ -44,6 +44,9 @@ _REMOVED: dict[str, frozenset[str]] = {
     }),
     "execution": frozenset({"training_shares"}),
     "storage": frozenset({"object_store", "endpoint", "patience_s"}),
+    "self_play": frozenset({
+        "resignation", "resignation_error_limit", "resignation_played_on",
+    }),
 }
 """Settings that earlier versions had, by group; stored configurations are read without them."""
 

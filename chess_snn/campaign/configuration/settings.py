@@ -271,11 +271,6 @@ class CampaignConfig:
                         f"self_play.{kind}_share_{when} = {share:g} is for games of two players, "
                         f"and {spec.name} has one; set it to 0"
                     )
-        if self.self_play.resignation:
-            raise ConfigError(
-                f"self_play.resignation is for games of two players, and {spec.name} has one; set "
-                "self_play.resignation = false"
-            )
         if self.supervised.games:
             raise ConfigError(
                 f"supervised.games are games of chess, and the campaign learns {spec.name}; leave "

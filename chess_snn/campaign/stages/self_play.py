@@ -19,16 +19,14 @@ from chess_snn.campaign.store.receipt_parts import ShardFacts
 from chess_snn.data import (
     GAMES_BEFORE,
     Manifest,
-    concatenate,
     read_manifest,
-    read_shard,
     restart_states,
     write_shard,
 )
 from chess_snn.failpoints import failpoint
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
-from chess_snn.self_play import SelfPlayStatistics, calibrate_threshold, play_games
+from chess_snn.self_play import SelfPlayStatistics, play_games
 from chess_snn.types import Progress, UInt64Array
 
 _BEGAN_S = "began_s"
@@ -44,7 +42,7 @@ class ShardValues:
     progress: float
     """Of the campaign, in [0, 1]."""
     earlier: tuple[str, ...]
-    """Paths in the campaign of the shards to restart games from, and to know when to resign."""
+    """Paths in the campaign of the shards to restart games from."""
 
 
 def shard_values(folder: CampaignFolder, iteration: int, shard: int) -> ShardValues:
@@ -55,7 +53,7 @@ def shard_values(folder: CampaignFolder, iteration: int, shard: int) -> ShardVal
     """
     settings = folder.config.self_play
     restarts = settings.restart_share_first or settings.restart_share_last
-    earlier = _shards_before(folder, iteration) if restarts or settings.resignation else []
+    earlier = _shards_before(folder, iteration) if restarts else []
     return ShardValues(
         games_of_shard(folder, iteration, shard), read_plan(folder, iteration).progress_first,
         tuple(map(folder.name_of, earlier)),
@@ -83,7 +81,7 @@ def play_shard(
         config, evaluator, device_of(config), num_threads, simulations,
         min(games.num_games, settings.concurrent_games),
     )
-    restarts, threshold = _learnt_from(folder, iteration, values.earlier)
+    restarts = _restarts_of(folder, iteration, values.earlier)
     began_s = time.time()
     records, statistics = play_games(
         game,
@@ -94,7 +92,6 @@ def play_shard(
         first_game=games.first_game,
         progress=values.progress,
         restarts=restarts,
-        resignation_threshold=threshold,
         on_progress=on_progress and (lambda done, _: on_progress(done, games.num_games)),
     )
     meta = {
@@ -122,23 +119,15 @@ def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
     return iteration_shards(folder, iteration - 1)
 
 
-def _learnt_from(
+def _restarts_of(
     folder: CampaignFolder, iteration: int, earlier: tuple[str, ...]
-) -> tuple[UInt64Array | None, float | None]:
-    """Positions of the ``earlier`` shards to restart from, and the value at which to resign.
-
-    None without such shards, or where the settings want neither.
-    """
-    settings, game = folder.config.self_play, folder.config.campaign.game
-    shards = tuple(folder.path / name for name in earlier)
-    restarts: UInt64Array | None = None
-    threshold: float | None = None
-    if shards and (settings.restart_share_first or settings.restart_share_last):
-        seed = derive_seed(folder.config.campaign.seed, "restarts", iteration)
-        restarts = _read_restarts(shards, game, settings.restart_value_limit, seed)
-    if shards and settings.resignation:
-        threshold = _read_threshold(shards, game, settings.resignation_error_limit)
-    return restarts, threshold
+) -> UInt64Array | None:
+    """Positions of the ``earlier`` shards to restart from; None without such shards."""
+    if not earlier:
+        return None
+    config, shards = folder.config, tuple(folder.path / name for name in earlier)
+    seed = derive_seed(config.campaign.seed, "restarts", iteration)
+    return _read_restarts(shards, config.campaign.game, config.self_play.restart_value_limit, seed)
 
 
 @lru_cache(maxsize=1)
@@ -147,13 +136,6 @@ def _read_restarts(
 ) -> UInt64Array:
     """The same for all shards that a warm worker plays of one iteration."""
     return restart_states(get_game(game).spec, shards, value_limit, _MOST_RESTARTS, seed)
-
-
-@lru_cache(maxsize=1)
-def _read_threshold(shards: tuple[Path, ...], game: str, error_limit: float) -> float | None:
-    """The same for all shards that a warm worker plays of one iteration."""
-    records = concatenate([read_shard(shard)[0] for shard in shards])
-    return calibrate_threshold(get_game(game), records, error_limit)
 
 
 def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:

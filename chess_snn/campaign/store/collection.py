@@ -17,9 +17,11 @@ from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, r
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import ONGOING, GameSpec, get_game
 from chess_snn.pgn.folder import ImportFolder, is_import
-from chess_snn.self_play import PLY_LIMIT, RESIGNED
+from chess_snn.self_play import PLY_LIMIT
 from chess_snn.types import Json
 
+RESIGNED: Final = "resigned"
+"""Name of the ending of an imported game that a player won without the rules."""
 AGREED: Final = "agreed"
 """Name of the ending of an imported game that was drawn without the rules."""
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
