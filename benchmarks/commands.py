@@ -18,7 +18,6 @@ _SUMMARIES: Final = {
     "workers": "One worker beside two, the cost of orchestration, and thousands of shards.",
     "export": "Networks exported as NIR and ONNX, run by the libraries that read them.",
     "layers": "Integer neurons on a CPU: all convolutions as one kernel, beside one call for each.",
-    "ticks": "A network after each number of ticks, and with early exit.",
     "gpu": "Every figure that needs a GPU: neurons, inference, training, self-play.",
     "device": "How busy self-play keeps a GPU, by groups and cores, without a GPU.",
     "learn": "Train for some minutes without Prefect, then play matches.",

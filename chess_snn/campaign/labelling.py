@@ -91,7 +91,7 @@ class Teaching:
             return EngineTeacher(game, self.text, self.lines).label
         evaluator = make_evaluator(
             self.model.load(game), device=self.device, precision=self.model.precision,
-            num_threads=1, exit_margin=self.model.in_play.exit_margin,
+            num_threads=1,
         )
         return _network_teacher(game, evaluator, self.model)
 

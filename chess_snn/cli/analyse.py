@@ -88,9 +88,7 @@ def analyse_command(
         raise UsageError(
             f"{chosen.label} is an ordinary network and has no spikes; leave --spikes out"
         )
-    with make_evaluator(
-        network, device=device, precision=chosen.precision, exit_margin=chosen.in_play.exit_margin
-    ) as evaluator:
+    with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
             game, evaluator, chosen.search, simulations=simulations, num_games=1, in_play=True
         )
@@ -289,7 +287,7 @@ def mates_command(
     with (
         make_evaluator(
             chosen.load(game), device=device, precision=chosen.precision,
-            num_threads=threads or None, exit_margin=chosen.in_play.exit_margin,
+            num_threads=threads or None,
         ) as evaluator,
         work_bar("searching") as update,
     ):

@@ -117,9 +117,7 @@ def _name(models: Sequence[Model], games: int, settings: Json) -> str:
     )
     players = [
         [model.file_digest, model.config_digest, model.simulations, model.random_percent,
-         # Matches of earlier versions keep their names.
-         *([model.in_play.ticks, model.in_play.exit_margin, *model.in_play.search]
-           if model.in_play else [])]
+         model.in_play.ticks, *model.in_play.search]
         for model in models
     ]
     match = json.dumps([players, games, settings], sort_keys=True)

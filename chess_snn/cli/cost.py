@@ -33,7 +33,7 @@ from chess_snn.cli.options import (
 )
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.data import write_json
-from chess_snn.errors import CampaignError, UsageError
+from chess_snn.errors import CampaignError
 from chess_snn.evaluation.matches import default_max_plies
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
@@ -70,10 +70,6 @@ def cost_command(
     chess-snn models cost campaigns/cpu-001@champion --simulations 200
     """
     chosen = find_model(model)
-    if chosen.in_play.exit_margin:
-        raise UsageError(
-            f"{chosen.label}: all ticks are counted; leave exit={chosen.in_play.exit_margin:g} out"
-        )
     game = get_game(chosen.game)
     network = chosen.load(game)
     asked = _play(game, chosen, network, simulations, games, positions, seed, device)

@@ -86,8 +86,8 @@ def match_command(
     A network is a campaign's folder (its newest generation), CAMPAIGN@12 (generation 12),
     CAMPAIGN@champion, an exported model's or a checkpoint's folder, a weights.safetensors, or one
     that comes with this program. PATH:32 gives it 32 simulations of its own, PATH#ticks=2 plays
-    its weights with 2 ticks, PATH#exit=0.5 as soon as a move leads by a probability of 0.5, and
-    PATH#search.kind=puct with another setting of its search; commas stand between several.
+    its weights with 2 ticks, and PATH#search.kind=puct with another setting of its search; commas
+    stand between several.
 
     In a game of one player both play the same seeds, and more points win a seed.
 

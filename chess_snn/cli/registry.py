@@ -177,7 +177,7 @@ def export(
     """
     chosen = find_model(model)
     is_copy, play = file_format is Format.SAFETENSORS, chosen.in_play
-    if play.exit_margin or (play.ticks if is_copy else play.search):
+    if play.ticks if is_copy else play.search:
         raise UsageError(
             f"{chosen.label} is a way to play a network; export it without what stands behind #, "
             "and put that behind the copy in play"

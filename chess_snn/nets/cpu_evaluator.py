@@ -28,7 +28,6 @@ from torch import Tensor
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.nets.calibration import chunk_size_for, single_torch_threads
-from chess_snn.nets.early_exit import EarlyExitNetwork
 from chess_snn.nets.evaluator import Evaluation, RowLimit
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.planes import expand_planes
@@ -55,7 +54,7 @@ class CpuEvaluator:
 
     def __init__(
         self, network: InferenceNetwork, num_threads: int | None = 1,
-        chunk_size: int | None = None, early_exit: EarlyExitNetwork | None = None,
+        chunk_size: int | None = None,
     ) -> None:
         """Start the threads.
 
@@ -64,7 +63,6 @@ class CpuEvaluator:
             num_threads: that evaluate chunks side by side; None takes one a core.
             chunk_size: most positions a chunk; None takes what was measured to be fastest, see
                 :mod:`chess_snn.nets.calibration`.
-            early_exit: of ``network``, if that is to answer.
         """
         num_threads = num_cores() if num_threads is None else num_threads
         if chunk_size is None:
@@ -72,8 +70,7 @@ class CpuEvaluator:
         check_range("num_threads", num_threads, ge=1, le=1024)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()
-        self.network, self.early_exit = network, early_exit
-        self.num_threads = num_threads
+        self.network, self.num_threads = network, num_threads
         self.network_seconds = 0.0
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         self._chunk_size = chunk_size
@@ -146,7 +143,7 @@ class CpuEvaluator:
         multiple = self.network.rows_multiple
         words_BP = _tensor(_pad(seen, -(-num_rows // multiple) * multiple))
         spec = self.network.spec
-        logits_BL, value_logits_BV = (self.early_exit or self.network).answer(
+        logits_BL, value_logits_BV = self.network.answer(
             expand_planes(words_BP, spec.board_shape, self.network.input_dtype),
             _tensor(legal_actions), _tensor(num_legal),
         )

@@ -34,20 +34,9 @@ MOST_NORM_TICKS = 4
 """
 
 
-Mean = Callable[[Tensor], Tensor]
-"""From spikes [T, B, X] to the rates, float32, that a readout sees."""
-
-
 def mean_over_ticks(fired_TBX: Tensor) -> Tensor:
     """Spike rates float32[B, X]."""
     return fired_TBX.mean(0, dtype=torch.float32)
-
-
-def running_means(fired_TBX: Tensor) -> Tensor:
-    """Spike rates up to each tick, float32[T * B, X]: all rows of the first tick, then the next."""
-    ticks_T = torch.arange(1, len(fired_TBX) + 1, dtype=torch.float32, device=fired_TBX.device)
-    sums_TBX = fired_TBX.cumsum(0, dtype=torch.float32)
-    return (sums_TBX / ticks_T.view(-1, *[1] * (fired_TBX.ndim - 1))).flatten(0, 1)
 
 
 class Neurons(nn.Module):
@@ -198,9 +187,9 @@ class PolicyHead(nn.Module):
         """What reads the rates."""
         return PolicyReadout(self.spec, self.readout, self.target_readout)
 
-    def rates(self, fired_TBCHW: Tensor, mean: Mean = mean_over_ticks) -> Tensor:
-        """What the readout sees: spike rates float32[B, C, H, W], or rows as ``mean`` makes."""
-        return mean(self.conv.fire(self.neurons, fired_TBCHW))
+    def rates(self, fired_TBCHW: Tensor) -> Tensor:
+        """Spike rates float32[B, C, H, W], which the readout sees."""
+        return mean_over_ticks(self.conv.fire(self.neurons, fired_TBCHW))
 
 
 class ValueHead(nn.Module):
@@ -215,16 +204,13 @@ class ValueHead(nn.Module):
         self.readout = nn.Linear(config.value_hidden, num_value_outputs(spec))
         self.plies_left_readout = nn.Linear(config.value_hidden, 1)
 
-    def forward(
-        self, fired_TBCHW: Tensor, mean: Mean = mean_over_ticks
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, fired_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
         """What is predicted of the game's end, and of how far away it is.
 
-        Logits float32[B, V], see :mod:`chess_snn.nets.values`; and log(1 + plies left) float32[B];
-        or rows as ``mean`` makes.
+        Logits float32[B, V], see :mod:`chess_snn.nets.values`; and log(1 + plies left) float32[B].
         """
         seen_TBF = squares_first(self.conv.fire(self.neurons1, fired_TBCHW))
-        rate_BF = mean(self.neurons2(self.hidden(seen_TBF)))
+        rate_BF = mean_over_ticks(self.neurons2(self.hidden(seen_TBF)))
         plies_left_B1 = read_float32(self.plies_left_readout, rate_BF)
         return read_float32(self.readout, rate_BF), TYPICAL_LOG_PLIES + plies_left_B1.squeeze(1)
 

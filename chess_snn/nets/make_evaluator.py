@@ -5,7 +5,6 @@ import torch
 from chess_snn.devices import find_device
 from chess_snn.nets.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
-from chess_snn.nets.early_exit import EarlyExitNetwork
 from chess_snn.nets.evaluator import OwnedEvaluator
 from chess_snn.nets.inference import Precision
 from chess_snn.nets.layer_choice import freeze_fastest
@@ -14,7 +13,7 @@ from chess_snn.nets.network import Network
 
 def make_evaluator(
     network: Network, *, device: torch.device | str = "cpu", precision: Precision = "bf16",
-    num_threads: int | None = 1, chunk_size: int | None = None, exit_margin: float = 0.0,
+    num_threads: int | None = 1, chunk_size: int | None = None,
     instead_of: OwnedEvaluator | None = None,
 ) -> OwnedEvaluator:
     """Freeze ``network`` and make it answer on ``device``.
@@ -28,23 +27,19 @@ def make_evaluator(
             GPU needs none.
         chunk_size: most positions a chunk on the CPU; None takes what was measured to be fastest,
             see :mod:`chess_snn.nets.calibration`. A GPU takes a batch whole.
-        exit_margin: above 0, a network of several ticks on the CPU stops at a position when its
-            likeliest action leads by this probability, see :mod:`chess_snn.nets.early_exit`.
         instead_of: an evaluator that is not needed any more; it is closed. On a GPU its captured
             graphs go on to a network of the same shape.
 
     Raises:
-        ConfigError: a setting out of range, a device that is not here, or early exit of a network
-            that has one tick or is on a GPU.
+        ConfigError: a setting out of range, or a device that is not here.
     """
     # A GPU's kernels for int8 are compiled first, which a game against a person need not wait for.
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
     frozen = freeze_fastest(network, precision, found)
-    early = EarlyExitNetwork(frozen, exit_margin) if exit_margin else None
     if isinstance(instead_of, CudaEvaluator) and found.type == "cuda":
         return instead_of.renewed(frozen)
     if instead_of is not None:
         instead_of.close()
     if found.type == "cuda":
         return CudaEvaluator(frozen)
-    return CpuEvaluator(frozen, num_threads, chunk_size, early)
+    return CpuEvaluator(frozen, num_threads, chunk_size)

@@ -18,12 +18,10 @@ from chess_snn.nets.layers import (
     READOUT_GAIN,
     Block,
     ConvNorm,
-    Mean,
     Neurons,
     PolicyHead,
     ValueHead,
     initialise,
-    mean_over_ticks,
 )
 from chess_snn.nets.values import first_value_bias
 
@@ -71,19 +69,14 @@ class Network(nn.Module):
         return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
 
     def legal_output(
-        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor,
-        mean: Mean = mean_over_ticks,
+        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
     ) -> LegalOutput:
-        """Evaluate ``planes_BPHW`` for the listed actions, integers; differentiable too.
-
-        With :func:`.running_means` the answer after each tick is given: T * B rows, first those of
-        a network of one tick, last those of all ticks. The lists then have as many rows.
-        """
+        """Evaluate ``planes_BPHW`` for the listed actions, integers; differentiable too."""
         fired_TBCHW = self._trunk(planes_BPHW)
         legal_logits_BL = self.policy.readouts.of_legal(
-            self.policy.rates(fired_TBCHW, mean), legal_actions_BL, num_legal_B
+            self.policy.rates(fired_TBCHW), legal_actions_BL, num_legal_B
         )
-        return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW, mean))
+        return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
 
     def value_logits(self, planes_BPHW: Tensor) -> Tensor:
         """float32[B, V] of :class:`NetworkOutput`, without the rest of it."""

@@ -61,8 +61,7 @@ def make_variants(
         check_range("--ticks", number, ge=1, le=MOST_TICKS)
     for number in levels:
         check_range("--levels", number, ge=1, le=64)
-    one_tick = ["training.any_tick=false"] if config.training.any_tick else []
-    baseline = ["net.activation=relu", "net.ticks=0", *one_tick]
+    baseline = ["net.activation=relu", "net.ticks=0"]
     if config.net.precision == "int8":
         baseline.append("net.precision=bf16")  # int8 counts spikes
     if config.training.spike_rate_weight:
@@ -74,13 +73,9 @@ def make_variants(
                 'a pair has a spiking network, and net.activation = "relu"; set it to lif or ilif'
             )
         wanted += [(PAIR[0], []), (PAIR[1], baseline)]
+    wanted += [(f"ticks-{n}", ["net.activation=lif", f"net.ticks={n}"]) for n in ticks]
     wanted += [
-        (f"ticks-{n}", ["net.activation=lif", f"net.ticks={n}", *(one_tick if n == 1 else ())])
-        for n in ticks
-    ]
-    wanted += [
-        (f"levels-{n}", ["net.activation=ilif", "net.ticks=0", f"net.levels={n}", *one_tick])
-        for n in levels
+        (f"levels-{n}", ["net.activation=ilif", "net.ticks=0", f"net.levels={n}"]) for n in levels
     ]
     wanted += [(f"penalty-{p:g}", [f"training.spike_rate_weight={p:g}"]) for p in penalties]
     if relu and not pair:

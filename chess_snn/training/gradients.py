@@ -31,7 +31,6 @@ from torch import Tensor, nn
 from chess_snn.devices import processor_has_bfloat16
 from chess_snn.nets import Network, measuring_spike_rate
 from chess_snn.nets.calibration import single_torch_threads
-from chess_snn.nets.layers import mean_over_ticks, running_means
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.losses import Losses, compute_losses
 from chess_snn.training.settings import Precision, TrainingSettings
@@ -170,13 +169,8 @@ class Gradients:
 
 
 def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings) -> Losses:
-    """Losses of ``batch`` in the network's present mode, with gradient.
-
-    With ``any_tick`` they are means over the answers after each tick.
-    """
-    targets, mean = batch.targets, mean_over_ticks
-    if settings.any_tick:
-        targets, mean = targets.repeated(network.config.ticks), running_means
+    """Losses of ``batch`` in the network's present mode, with gradient."""
+    targets = batch.targets
     planes_BPHW = batch.planes(network.num_planes)
     device = planes_BPHW.device.type
     is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
@@ -191,7 +185,7 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
             cache_enabled=device == "cpu",
         ))
         output = network.legal_output(
-            planes_BPHW, targets.legal_actions_BL, targets.num_legal_B, mean
+            planes_BPHW, targets.legal_actions_BL, targets.num_legal_B
         )
     return compute_losses(network.spec, output, targets, settings, rate and rate())
 

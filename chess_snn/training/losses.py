@@ -3,7 +3,7 @@
 Dimensions: B positions, L columns for legal actions.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -65,13 +65,6 @@ class Targets:
     """float32: log(1 + plies to the end of the game)."""
     ended_B: Tensor
     """float32 in {0, 1}: whether the game ended on the board, so that the plies left are true."""
-
-    def repeated(self, times: int) -> "Targets":
-        """The same B rows ``times`` times in a row."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Targets(**{
-            name: column.repeat(times, *[1] * (column.ndim - 1)) for name, column in columns.items()
-        })
 
 
 def value_loss(spec: GameSpec, value_logits_BV: Tensor, values_stm_B: Tensor) -> Tensor:

@@ -69,9 +69,6 @@ class TrainingSettings:
     """Weight of the spike-rate penalty: the share of neurons and ticks that spike, in [0, 1], is
     added to the loss (of `ilif` neurons, spikes as a share of `net.levels`). 0 does not measure it
     in training. For spiking networks only."""
-    any_tick: bool = False
-    """Whether the losses are means over the answers after each tick 1 to `net.ticks`, so that the
-    same weights play with any number of ticks. For `lif` networks of several ticks."""
     window_positions: int = Field(default=250_000, ge=2)
     """Initial size of the replay window in positions, at least `batch_size`; c of `window_growth`.
     The oldest games leave first."""
@@ -105,11 +102,6 @@ class TrainingSettings:
             raise ConfigError(
                 f"training.spike_rate_weight = {self.spike_rate_weight:g} is for spikes, and "
                 'net.activation = "relu" has none; set training.spike_rate_weight = 0'
-            )
-        if self.any_tick and network.ticks == 1:
-            raise ConfigError(
-                "training.any_tick is for networks of several ticks, and this one has net.ticks = "
-                f'1 (net.activation = "{network.activation}"); set training.any_tick = false'
             )
 
     @property

@@ -180,7 +180,6 @@ class Engine:
         leaves = _LEAVES_A_THREAD * options.threads
         evaluator = make_evaluator(
             network, device=options.device, precision=precision, num_threads=options.threads,
-            exit_margin=model.in_play.exit_margin,
         )
         try:
             tree = GrowingTree(

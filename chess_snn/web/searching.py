@@ -247,7 +247,7 @@ class _TilesSearch:
     ) -> "_TilesSearch":
         evaluator = make_evaluator(
             loaded.network, device=place.device, precision=loaded.model.precision,
-            num_threads=place.threads, exit_margin=loaded.model.in_play.exit_margin,
+            num_threads=place.threads,
         )
         try:
             tree = make_tree_search(

@@ -106,7 +106,7 @@ def test_one_version_in_full(chess_snn, folder, name, generation):
     assert (body["generation"], body["registered"]) == (generation, None)
 
 
-@pytest.mark.parametrize("play", ["#ticks=1", "#exit=0.5", "#search.kind=puct"])
+@pytest.mark.parametrize("play", ["#ticks=1", "#search.kind=puct"])
 def test_a_way_to_play_a_network_is_not_shown_as_the_network(chess_snn, folder, play):
     done = chess_snn("models", "show", f"{folder.path}@3{play}")
     assert (done.returncode, done.stdout) == (2, "")

@@ -79,13 +79,13 @@ def test_a_campaign_does_not_start_from_other_ticks(weights):
 
 def test_two_numbers_of_ticks_play_each_other(chess_snn, weights, tmp_path):
     done = chess_snn(
-        "match", "net.safetensors#ticks=1:0", "net.safetensors#ticks=4,exit=0.01:0", "--games", 2,
+        "match", "net.safetensors#ticks=1:0", "net.safetensors#ticks=4:0", "--games", 2,
         "--max-plies", 6, "--json-file", "match.json",
     )
     assert done.returncode == 0, done.stderr
     body = json.loads((tmp_path / "match.json").read_text())
     assert (body["player_a"], body["player_b"]) == (
-        "net.safetensors#ticks=1:0", "net.safetensors#ticks=4,exit=0.01:0"
+        "net.safetensors#ticks=1:0", "net.safetensors#ticks=4:0"
     )
 
 
@@ -95,34 +95,13 @@ def test_weights_are_exported_without_ticks(refused, tmp_path):
     assert "export it without what stands behind #" in message
 
 
-@pytest.mark.parametrize(("text", "ticks", "margin"), [
-    ("#exit=0.5", 0, 0.5), ("#ticks=4,exit=0.25", 4, 0.25), ("#exit=1", 0, 1.0),
-])
-def test_early_exit_stands_there_too(weights, text, ticks, margin):
-    model = find_player(GAME, f"{weights}{text}:16", 8)
-    assert (model.in_play, model.simulations) == (InPlay(ticks, margin), 16)
-    assert model.name == f"{weights}{text}:16"
-
-
 @pytest.mark.parametrize("text", [
-    "#", "#ticks=2,", "#ticks=2.5", "#exit", "#exit=0", "#exit=1.5", "#exit=1.2.3",
+    "#", "#ticks=2,", "#ticks=2.5", "#exit=0.5",
     "#search.kind=", "#search.kind=best", "#search.speed=2", "#net.levels=8",
 ])
 def test_what_is_no_way_to_play_is_refused(weights, text):
     with pytest.raises(ChessSnnError):
         find_model(f"{weights}{text}")
-
-
-@pytest.mark.parametrize("command", [
-    ("match", "shipped/chess#exit=0.5:0", "random", "--games", 2),
-    ("analyse", "startpos", "--model", "shipped/chess#exit=0.5"),
-])
-def test_integer_neurons_do_not_exit_early(refused, command):
-    assert "early exit is for networks of several ticks" in refused(*command)
-
-
-def test_costs_are_those_of_all_ticks(refused, weights):
-    assert "leave exit=0.5 out" in refused("models", "cost", "net.safetensors#exit=0.5")
 
 
 def test_settings_of_the_search_stand_there_too(weights):

@@ -55,12 +55,6 @@ def test_penalties_set_the_weight_of_the_spike_rate_which_the_baseline_does_not_
     assert baseline.config.training == INTEGER.training
 
 
-def test_networks_of_one_tick_are_not_trained_for_several():
-    any_tick = load_config(settings=["net.ticks=4", "training.any_tick=true"])
-    found = make_variants(any_tick, ticks=(1, 4), levels=(2,), relu=True)
-    assert [each.config.training.any_tick for each in found] == [False, True, False, False]
-
-
 @pytest.mark.parametrize("text", ["net.ticks=2", ":net.ticks=2", "../up:net.ticks=2", "a b:"])
 def test_a_malformed_variant_is_refused(text):
     with pytest.raises(UsageError, match="NAME:setting=value"):

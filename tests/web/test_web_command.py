@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_refused():
         assert "another port with --port" in refused("--port", str(taken.getsockname()[1]))
 
 
-@pytest.mark.parametrize("name", ["", "@1", "@champion", "#ticks=1", "@1#ticks=1,exit=0.5"])
+@pytest.mark.parametrize("name", ["", "@1", "@champion", "#ticks=1", "@1#ticks=1,search.kind=puct"])
 def test_the_campaign_of_a_model_is_watched(played_campaign, name):
     assert find_model(f"{played_campaign.path}{name}").campaign.path == played_campaign.path
 

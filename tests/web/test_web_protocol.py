@@ -342,16 +342,6 @@ def test_a_network_plays_with_two_numbers_of_ticks_side_by_side(make_client, tmp
     assert two[2] != one[2]
 
 
-@pytest.mark.parametrize(("name", "game"), [("chess", chess_game()), ("2048", tiles_game())])
-def test_early_exit_is_part_of_a_network(make_client, tmp_path, name, game):
-    weights = made.make_weights(tmp_path / "net.safetensors", game=name)
-    names = (f"{weights}#exit=0.5", f"{weights}#ticks=1,exit=0.5")
-    with make_client(*names).websocket_connect(SOCKET) as socket:
-        exits, refused = (Browser(socket).search(game=game, model=model) for model in names)
-    assert exits["type"] == "result"
-    assert "early exit is for networks of several ticks" in refused["message"]
-
-
 def test_stop_ends_a_search_with_its_result(browser):
     number = browser.send(
         "search", game=chess_game(), model=SHIPPED["chess"], simulations=protocol.MAX_SIMULATIONS

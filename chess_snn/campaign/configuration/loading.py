@@ -47,6 +47,7 @@ _REMOVED: dict[str, frozenset[str]] = {
     "self_play": frozenset({
         "resignation", "resignation_error_limit", "resignation_played_on",
     }),
+    "training": frozenset({"any_tick"}),
 }
 """Settings that earlier versions had, by group; stored configurations are read without them."""
 

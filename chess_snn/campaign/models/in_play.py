@@ -1,6 +1,6 @@
 """What stands behind a network's name after ``#``: how it is played otherwise than it was trained.
 
-``runs/a@12#ticks=4,exit=0.5,search.kind=puct``, in any order. As with ``--set``, of two values of
+``runs/a@12#ticks=4,search.kind=puct``, in any order. As with ``--set``, of two values of
 one name the later counts.
 """
 
@@ -24,8 +24,6 @@ class InPlay:
 
     ticks: int = 0
     """Of an evaluation; 0 takes those of its training."""
-    exit_margin: float = 0.0
-    """Above 0, an evaluation may end sooner; see :mod:`chess_snn.nets.early_exit`."""
     search: tuple[str, ...] = ()
     """Settings of the search, as ``--set`` takes them: ``search.kind=puct``."""
 
@@ -57,31 +55,20 @@ def split_play(text: str) -> tuple[str, InPlay]:
     name, found, play = text.rpartition("#")
     if not found or "/" in play or Path(text).exists():
         return text, AS_TRAINED
-    ticks, exit_margin, search = 0, 0.0, []
+    ticks, search = 0, []
     for part in play.split(","):
         key, _, value = part.partition("=")
         if key == "ticks" and value.isdecimal():
             ticks = int(value)
             check_range(f"ticks of {text!r}", ticks, ge=1, le=MOST_TICKS)
-        elif key == "exit":
-            exit_margin = _read_margin(text, value)
         elif key.startswith(_SEARCH) and value:
             search.append(part)
         else:
             raise UsageError(
                 f"{part!r} in {text!r} does not say how to play a network; behind # may stand "
-                "ticks=N, exit=M and settings of the search such as search.kind=puct, "
-                "with commas between them"
+                "ticks=N and settings of the search such as search.kind=puct, with "
+                "commas between them"
             )
-    changes = InPlay(ticks, exit_margin, tuple(search))
+    changes = InPlay(ticks, tuple(search))
     changes.search_settings(CampaignConfig())
     return name, changes
-
-
-def _read_margin(text: str, value: str) -> float:
-    try:
-        margin = float(value)
-    except ValueError:
-        raise UsageError(f"exit of {text!r} must be a number, such as exit=0.5") from None
-    check_range(f"exit of {text!r}", margin, gt=0.0, le=1.0)
-    return margin

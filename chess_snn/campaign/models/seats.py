@@ -21,7 +21,6 @@ def seat_network(
     """
     evaluator = threads.enter_context(make_evaluator(
         model.load(game), device=device, precision=model.precision, num_threads=num_threads,
-        exit_margin=model.in_play.exit_margin,
     ))
     search = make_match_search(
         game, evaluator, model.search, simulations=model.simulations, num_games=num_games
