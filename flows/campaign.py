@@ -246,7 +246,7 @@ def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
                     return train_first(folder)
             return make_here(folder, stored)
 
-        return compute.tried_again(work, folder.config.execution.retries, board.message)
+        return compute.tried_again(work, board.message)
 
     return Rebuilder(folder, board.message, make)
 
@@ -264,7 +264,7 @@ def _train_first_generation(run: CampaignRun) -> Sequence[Any]:
         compute.stopped_by_errors(), untagged_tasks(),
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
-        trained = retried(train_supervised, folder.config).submit(folder)
+        trained = retried(train_supervised).submit(folder)
         trained.result()
     show_in_mlflow(run, 0, after=trained)
     board.message(
@@ -285,6 +285,6 @@ def _play_final_matches(run: CampaignRun, after: Sequence[Any]) -> Sequence[Any]
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
-        played = retried(evaluate_final, folder.config).submit(folder, last, wait_for=after)
+        played = retried(evaluate_final).submit(folder, last, wait_for=after)
         played.result()
     return [played]

@@ -27,6 +27,8 @@ from tasks.progress import ProgressBoard
 from tasks.remote import PROGRESS_TOPIC
 
 _CERTIFICATES: Final = "cluster.certificates"
+_WAIT_S: Final = 300.0
+"""How long a campaign waits for its first worker before it gives up."""
 
 
 @contextmanager
@@ -121,12 +123,12 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
     security = security_of(settings.address, settings.certificates, _CERTIFICATES)
     check_scheduler(settings.address, security)
     client = stack.enter_context(Client(settings.address, security=security))
-    pool, wait_s, address = _followed(client, stack, say), settings.wait_s, settings.address
+    pool, address = _followed(client, stack, say), settings.address
     if not pool.workers:
-        say(f"waiting for workers of {address}, at most {wait_s:.0f} s")
-    if not pool.wait_for_workers(wait_s):
+        say(f"waiting for workers of {address}, at most {_WAIT_S:.0f} s")
+    if not pool.wait_for_workers(_WAIT_S):
         raise ClusterError(
-            f"no worker that can be used came to {address} within cluster.wait_s = {wait_s:.0f} s; "
+            f"no worker that can be used came to {address} within {_WAIT_S:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
         )
     players = [worker.slot for worker in pool.workers if "play" in worker.slot.roles]

@@ -32,7 +32,7 @@ from prefect.runtime import deployment, flow_run
 from prefect.states import Crashed, Running
 from prefect.utilities.engine import link_state_to_task_run_result
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.plans import CampaignClock
 from flows.links import link_report
 from tasks import compute
@@ -184,12 +184,10 @@ class CampaignRun:
     clock: CampaignClock
 
 
-def retried(
-    stage: Task[_Parameters, _Result], config: CampaignConfig
-) -> Task[_Parameters, _Result]:
-    """``stage``, tried again as the settings say where that may help."""
+def retried(stage: Task[_Parameters, _Result]) -> Task[_Parameters, _Result]:
+    """``stage``, tried again where that may help."""
     return stage.with_options(
-        retries=config.execution.retries, retry_condition_fn=compute.is_worth_retrying
+        retries=compute.RETRIES, retry_condition_fn=compute.is_worth_retrying
     )
 
 

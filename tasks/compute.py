@@ -34,6 +34,8 @@ DEVICE: Final = resource("play")
 TRAINER: Final = resource("train")
 """The same of a worker that may train. It has one thread, so it does one thing at a time."""
 
+RETRIES: Final = 2
+"""How often a failed task is retried. The task of a killed worker is always repeated."""
 _POLL_S: Final = 0.5
 _SOON_S: Final = 0.05
 """A worker that is free begins within this; then the state of a task is left alone."""
@@ -259,12 +261,12 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
     return _may_do_better(state.result(raise_on_failure=False))
 
 
-def tried_again(work: Callable[[], _Result], retries: int, tell: LogFn) -> _Result:
+def tried_again(work: Callable[[], _Result], tell: LogFn) -> _Result:
     """What ``work`` returns, tried again as a task of Prefect's is; for what is none.
 
     ``tell`` gets a line for each error after which it is tried again.
     """
-    for left in range(retries, 0, -1):
+    for left in range(RETRIES, 0, -1):
         try:
             return work()
         except Exception as error:

@@ -42,6 +42,8 @@ from chess_snn.types import (
     UInt64Array,
 )
 
+SURPRISE_CAP: Final = 2.0
+"""Largest weight of a position in a draw by surprise, in units of the mean weight."""
 _ROWS_AT_ONCE = 65_536
 """Positions whose rewards are computed in one call of the rules."""
 _FIRST_PLIES: Final = 8
@@ -226,21 +228,17 @@ def _copy_targets(
 
 
 class SurpriseDraw:
-    """Draws of n positions, each with probability proportional to min(surprise / mean, cap).
+    """Draws of n positions with probabilities proportional to min(surprise / mean, SURPRISE_CAP).
 
     Where all surprises are 0 every position is as likely as any other.
     """
 
-    def __init__(self, surprises: Float32Array, cap: float) -> None:
-        """Sum the weights of ``surprises`` float32[n] >= 0, n >= 1; 8 n bytes stay in memory.
-
-        Raises:
-            ConfigError: ``cap`` is not at least 1.
-        """
-        check_range("window.surprise_cap", cap, ge=1)
-        self.cap = cap
+    def __init__(self, surprises: Float32Array) -> None:
+        """Sum the weights of ``surprises`` float32[n] >= 0, n >= 1; 8 n bytes stay in memory."""
         mean = surprises.mean(dtype=np.float64)
-        weights = np.minimum(surprises / mean, cap) if mean > 0 else np.ones(len(surprises))
+        weights = (
+            np.minimum(surprises / mean, SURPRISE_CAP) if mean > 0 else np.ones(len(surprises))
+        )
         self._ends: Float64Array = weights.cumsum(dtype=np.float64)
         self._ends /= self._ends[-1]
         self._ends[-1] = 1.0

@@ -170,21 +170,17 @@ class ReplayWindow:
         return self._rows[subset]
 
     def sample(
-        self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0,
-        surprise_cap: float = 2.0,
+        self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0
     ) -> Samples:
         """``batch_size`` training positions, drawn as :meth:`draw` does.
 
         Raises:
-            ConfigError: a share or cap out of its range.
+            ConfigError: the share is out of its range.
         """
-        return self.gather(self.draw(
-            batch_size, rng, surprise_share=surprise_share, surprise_cap=surprise_cap
-        ))
+        return self.gather(self.draw(batch_size, rng, surprise_share=surprise_share))
 
     def draw(
-        self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0,
-        surprise_cap: float = 2.0,
+        self, batch_size: int, rng: np.random.Generator, *, surprise_share: float = 0.0
     ) -> Int32Array:
         """int32[B]: rows of ``batch_size`` training positions, independent and with replacement.
 
@@ -193,17 +189,16 @@ class ReplayWindow:
             rng: decides the draw.
             surprise_share: probability that a position is drawn by its surprise and not uniformly;
                 see :class:`chess_snn.data.samples.SurpriseDraw`.
-            surprise_cap: most weight of one position there, in units of the mean surprise.
 
         Raises:
-            ConfigError: a share or cap out of its range.
+            ConfigError: the share is out of its range.
         """
         check_range("window.surprise_share", surprise_share, ge=0, le=1)
         rows = self.rows("training")
         chosen = rng.integers(0, len(rows), size=batch_size)
         if surprise_share:
             by_surprise = rng.random(batch_size) < surprise_share
-            surprising = self._draw_by_surprise(surprise_cap).draw(batch_size, rng)
+            surprising = self._draw_by_surprise().draw(batch_size, rng)
             chosen = np.where(by_surprise, surprising, chosen)
         drawn: Int32Array = rows[chosen]
         return drawn
@@ -221,9 +216,9 @@ class ReplayWindow:
             self._returns,
         )
 
-    def _draw_by_surprise(self, cap: float) -> SurpriseDraw:
-        if self._surprises is None or self._surprises.cap != cap:
-            self._surprises = SurpriseDraw(self.records.surprises[self.rows("training")], cap)
+    def _draw_by_surprise(self) -> SurpriseDraw:
+        if self._surprises is None:
+            self._surprises = SurpriseDraw(self.records.surprises[self.rows("training")])
         return self._surprises
 
 

@@ -52,8 +52,8 @@ be impossible. Public engine testing takes the same."""
 _NUM_BISECTIONS: Final = 60
 Elo = Annotated[float, Field(ge=-1000, le=1000)]
 """A hypothesis, in Elo points."""
-ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]
-"""The probability of a wrong decision that a test allows."""
+ERROR_RATE: Final = 0.05
+"""Largest probability of a wrong decision of a test, for each of its hypotheses."""
 
 
 def likelihood_of_superiority(counts: Int64Array) -> float:
@@ -156,10 +156,6 @@ class SprtSettings:
     elo1: Elo = 20.0
     """A candidate at least this much better is to be accepted. The closer the two, the more games:
     half the distance takes four times as many."""
-    alpha: ErrorRate = 0.05
-    """Largest probability of accepting a candidate that is not better than `elo0`."""
-    beta: ErrorRate = 0.05
-    """Largest probability of rejecting a candidate that is at least `elo1` better."""
 
     def __post_init__(self) -> None:
         if self.elo0 >= self.elo1:
@@ -169,17 +165,17 @@ class SprtSettings:
 
     @property
     def lower(self) -> float:
-        """Log-likelihood ratio at which the test rejects, ln beta.
+        """Log-likelihood ratio at which the test rejects, ln ``ERROR_RATE``.
 
         With Wald's usual ``ln(beta / (1 - alpha))`` only the *sum* of the two errors is bounded;
         this bounds each by itself (Ville's inequality), for about 2 % more games.
         """
-        return math.log(self.beta)
+        return math.log(ERROR_RATE)
 
     @property
     def upper(self) -> float:
-        """Log-likelihood ratio at which the test accepts, -ln alpha."""
-        return -math.log(self.alpha)
+        """Log-likelihood ratio at which the test accepts, -ln ``ERROR_RATE``."""
+        return -math.log(ERROR_RATE)
 
 
 @dataclass(frozen=True, slots=True)

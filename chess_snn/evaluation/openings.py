@@ -31,6 +31,8 @@ COMMENT: Final = "#"
 """Begins the lines of the head."""
 BOOK_KEY: Final = "book:"
 """Begins the keys of openings of the book."""
+OPENING_PLIES: Final = 4
+"""Plies of a random opening in the matches of a campaign."""
 OpeningSource = Literal["book", "random"]
 """Source of the openings of a match."""
 _MAX_ROUNDS = 64

@@ -29,6 +29,11 @@ PUCT_RULE: Final = 1
 RULE_CHOOSES: Final = -1
 """Instead of a root edge: the rule below the root chooses at the root too."""
 
+VISIT_OFFSET: Final = 50.0
+"""c_visit of Danihelka et al. 2022, added to the largest visit count."""
+UNVISITED_REDUCTION: Final = np.float32(0.25)
+"""How much worse than its parent ``PUCT_RULE`` takes an edge without visits to be, times the square
+root of the prior already visited."""
 LEAST_PRIOR: Final = np.float32(1e-30)
 """Instead of priors below it, so that every legal action can still be weighed and its log taken."""
 
@@ -38,9 +43,7 @@ class Rule(NamedTuple):
 
     kind: int
     q_scale: float
-    visit_offset: float
     exploration: float
-    unvisited_reduction: float
 
 
 class CompletedValues(NamedTuple):
@@ -162,7 +165,7 @@ def q_factor(rule: Rule, most_visits: int, value_scale: np.float32) -> np.float3
 
     Sigma of Danihelka et al. 2022, eq. 8, of values in the tree's scale.
     """
-    return np.float32((rule.visit_offset + most_visits) * rule.q_scale) * value_scale
+    return np.float32((VISIT_OFFSET + most_visits) * rule.q_scale) * value_scale
 
 
 @lean_kernel
@@ -262,7 +265,7 @@ def _choose_by_puct(trees: Trees, rule: Rule, g: int, node: int) -> int:
             visited_prior += trees.prior[g, edge]
     scale = trees.value_scale[g]
     value = scale * value_sum / np.float32(1 + visits)
-    unvisited = value - np.float32(rule.unvisited_reduction) * np.sqrt(visited_prior)
+    unvisited = value - UNVISITED_REDUCTION * np.sqrt(visited_prior)
     bonus = np.float32(rule.exploration) * np.sqrt(np.float32(1 + visits))
     best, best_score = int(first), np.float32(-np.inf)
     for edge in range(first, last):

@@ -50,8 +50,6 @@ class SearchSettings:
     """Gumbel: how much a better value changes the policy; c_scale of Danihelka et al. 2022, for
     values in [-1, 1]. In games with points the values of a tree are scaled to [0, 1] first; mctx
     then uses 0.1."""
-    visit_offset: float = Field(default=50.0, ge=0, le=1e6)
-    """Gumbel: c_visit of Danihelka et al. 2022, added to the largest visit count."""
     discount: float = Field(default=0.998, gt=0, le=1)
     """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
     root_value: RootValue = "search"
@@ -63,9 +61,6 @@ class SearchSettings:
     evaluation by the network."""
     exploration: float = Field(default=1.5, gt=0, le=100)
     """PUCT: weight of the prior against the value (for its range see `search.q_scale`)."""
-    unvisited_reduction: float = Field(default=0.25, ge=0, le=2)
-    """PUCT: an unvisited action is assumed to be worse than its parent by this, times the square
-    root of the prior already visited."""
     noise_alpha: float = Field(default=0.3, gt=0, le=100)
     """PUCT: concentration of the Dirichlet noise on the root's prior."""
     noise_share: float = Field(default=0.25, ge=0, le=1)
@@ -80,8 +75,7 @@ class SearchSettings:
         """How trees choose edges below the root."""
         return Rule(
             kind=PUCT_RULE if "puct" in (self.kind, self.below_root) else GUMBEL_RULE,
-            q_scale=self.q_scale, visit_offset=self.visit_offset,
-            exploration=self.exploration, unvisited_reduction=self.unvisited_reduction,
+            q_scale=self.q_scale, exploration=self.exploration,
         )
 
     def num_considered(self, simulations: int, *, in_play: bool, num_players: int) -> int:

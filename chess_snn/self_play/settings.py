@@ -44,21 +44,19 @@ class SelfPlaySettings:
     practice_share_last: float = Field(default=0.15, ge=0, le=1)
     """The same at its end."""
     restart_share_first: float = Field(default=0.2, ge=0, le=1)
-    """Share of games that start in the middle of earlier games, at the start of the campaign."""
+    """Share of games that start in the middle of earlier games, where no side was sure to win, at
+    the start of the campaign."""
     restart_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
     mismatch_share_first: float = Field(default=0.0, ge=0, le=1)
-    """Share of games that start after one side has played for material against random moves, so
-    that the network learns to win against weak players; at the start of the campaign."""
+    """Share of games that start after one side has played for material against random moves, for 1
+    to 80 plies, so that the network learns to win against weak players; at the start of the
+    campaign."""
     mismatch_share_last: float = Field(default=0.0, ge=0, le=1)
     """The same at its end."""
-    mismatch_plies: int = Field(default=80, ge=1, le=200)
-    """Largest number of such plies; a game starts after a uniformly drawn number from 1 to this."""
     mismatch_policy_share: float = Field(default=0.0, ge=0, le=1)
     """Share of those games in which the strong side is the network's policy without search
     instead."""
-    restart_value_limit: float = Field(default=0.8, ge=0, le=1)
-    """Games restart only from positions whose absolute root value is at most this."""
     temperature_first: float = Field(default=1.0, ge=0, le=100)
     """Temperature of a game's first ply; 1 draws from the policy unchanged."""
     temperature_last: float = Field(default=0.2, ge=0, le=100)

@@ -27,6 +27,8 @@ PRACTICE: Final = START_KINDS.index("practice")
 RESTART: Final = START_KINDS.index("restart")
 MISMATCH: Final = START_KINDS.index("mismatch")
 
+MISMATCH_PLIES: Final = 80
+"""Largest number of plies before a mismatch; a game starts after a drawn number from 1 to this."""
 _MAX_ATTEMPTS: Final = 100
 
 
@@ -120,7 +122,7 @@ def draw_starts(
         if not rows.any():
             continue
         keys = streams("mismatches")[rows]
-        num_plies = keys % np.uint64(settings.mismatch_plies) + np.uint64(1)
+        num_plies = keys % np.uint64(MISMATCH_PLIES) + np.uint64(1)
         states[rows] = mismatched_starts(game, keys, num_plies.astype(np.int32), strong)
 
     if restarts is not None and may_restart:

@@ -17,6 +17,8 @@ from chess_snn.training.settings import TrainingSettings
 LEAST_LOG_PROBABILITY: Final = -7.0
 """An action that a game spoke against is made no less likely than this (0.1 %): without a bound,
 the loss of a bad action falls for ever."""
+_ADVANTAGE_CLIP: Final = 1.0
+"""Advantages are clipped to [-this, this]."""
 _BEHIND: Final = -1e9
 """A logit so low that its probability is 0 and its product with 0 is 0."""
 
@@ -103,8 +105,7 @@ def compute_losses(
 
     cross_entropy_B = -(targets.policy_BL * log_policy_BL).sum(dim=1)
     if settings.policy_loss == "advantage":
-        limit = settings.advantage_clip
-        advantage_B = (targets.outcomes_stm_B - expected_B).clamp(-limit, limit)
+        advantage_B = (targets.outcomes_stm_B - expected_B).clamp(-_ADVANTAGE_CLIP, _ADVANTAGE_CLIP)
         bounded_B = cross_entropy_B.clamp_max(-LEAST_LOG_PROBABILITY)
         cross_entropy_B = advantage_B * torch.where(advantage_B < 0, bounded_B, cross_entropy_B)
     policy = _policy_mean(spec, cross_entropy_B, targets)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]
 Backend = Literal["auto", "nccl", "gloo"]
 """What ranks exchange by; ``auto`` is NCCL where each rank has a GPU of its own, else gloo."""
+WINDOW_EXPONENT: Final = 0.7
+"""a of the formula by which the replay window grows."""
 
 
 @settings_class("training")
@@ -37,8 +39,6 @@ class TrainingSettings:
     """Number of first steps over which the learning rate rises from zero."""
     weight_decay: float = Field(default=1e-4, ge=0, le=1)
     """Decoupled weight decay; normalisation layers and biases have none."""
-    clip_norm: float = Field(default=1.0, gt=0)
-    """Largest norm of the whole gradient."""
     average_decay: float = Field(default=0.0, ge=0, lt=1)
     """If above 0, the network that plays is a running average of the weights, which keeps this
     share of itself in a step (less in the first steps). 0 plays the newest weights."""
@@ -49,8 +49,6 @@ class TrainingSettings:
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search. `search`: cross-entropy with the search's policy target."""
-    advantage_clip: float = Field(default=1.0, gt=0)
-    """Advantages are clipped to [-this, this]."""
     entropy_bonus: float = Field(default=0.0, ge=0)
     """Weight of the policy's entropy, which lowers the loss; for games without search."""
     value_weight: float = Field(default=1.0, ge=0)
@@ -73,17 +71,10 @@ class TrainingSettings:
     """Initial size of the replay window in positions, at least `batch_size`; c of `window_growth`.
     The oldest games leave first."""
     window_growth: float = Field(default=0.4, ge=0, le=10)
-    """b of the window's size c (1 + b ((n / c)^a - 1) / a) after n > c played positions; 0 keeps
-    the size at c."""
-    window_exponent: float = Field(default=0.7, gt=0, le=1)
-    """a of the same formula."""
+    """b of the window's size c (1 + b ((n / c)^a - 1) / a) after n > c played positions, where a is
+    0.7; 0 keeps the size at c."""
     surprise_share: float = Field(default=0.7, ge=0, le=1)
     """Share of the samples drawn by how much the search changed the policy; the rest is uniform."""
-    surprise_cap: float = Field(default=2.0, ge=1, le=1000)
-    """Largest weight of one position in that draw, in units of the mean weight."""
-    mirror: bool = True
-    """Whether each sample is shown in a random one of its equivalent views (chess: mirrored left to
-    right if no castling right is left)."""
     precision: Precision = "bf16"
     """`bf16` and `fp16` compute convolutions in 16 bits (autocast); weights, logits and losses stay
     fp32. `fp16` is more precise, over a narrower range, so the loss is scaled; use it on GPUs only,
@@ -118,8 +109,10 @@ class TrainingSettings:
         base = self.window_positions
         if num_played <= base:
             return base
-        exponent = self.window_exponent
-        grown = 1 + self.window_growth * (math.pow(num_played / base, exponent) - 1) / exponent
+        grown = (
+            1 + self.window_growth * (math.pow(num_played / base, WINDOW_EXPONENT) - 1)
+            / WINDOW_EXPONENT
+        )
         return round(base * grown)
 
     def num_steps(self, num_new_positions: int) -> int:

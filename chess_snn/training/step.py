@@ -28,6 +28,8 @@ from chess_snn.training.gradients import (
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 
+CLIP_NORM: Final = 1.0
+"""Largest norm of the whole gradient."""
 FIGURES: Final = (*LOSS_FIGURES, "gradient_norm", "loss_scale")
 """Names of the numbers a step leaves, in their order. The scale is the one that the step was made
 with, 1 where the loss is not scaled; none of the others is scaled by it."""
@@ -131,9 +133,7 @@ class TrainingStep:
         losses_F = self.exchange.unpack(sums_V)
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         self.loss_scale.unscale(gradients)
-        norm = torch.nn.utils.clip_grad_norm_(
-            self.network.parameters(), self.gradients.settings.clip_norm
-        )
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP_NORM)
         figures_F = torch.cat([
             losses_F, norm.unsqueeze(0), self.loss_scale.factor.unsqueeze(0)
         ])

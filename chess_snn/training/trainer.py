@@ -255,8 +255,7 @@ class Trainer:
         division = self._division
         part = division.positions(self.ranks.rank)
         samples = window.gather(draw.rows[part])
-        if self.settings.mirror:
-            samples = transform(self.game, samples, draw.symmetries[part])
+        samples = transform(self.game, samples, draw.symmetries[part])
         if self.game.spec.is_stochastic:
             samples = show_afterstates(self.game, samples, draw.are_afterstates[part])
         batch = assemble(self.game, samples, all_columns=self._on_gpu)
@@ -266,14 +265,11 @@ class Trainer:
         """One step's samples; all that is random in training comes from ``self.rng``, here."""
         settings = self.settings
         rows = window.draw(
-            settings.batch_size, self.rng,
-            surprise_share=settings.surprise_share, surprise_cap=settings.surprise_cap,
+            settings.batch_size, self.rng, surprise_share=settings.surprise_share
         )
-        symmetries = np.zeros(len(rows), np.uint8)
-        if settings.mirror:
-            # The identity last: runs of chess keep their order of draws.
-            last = self.game.spec.num_symmetries - 1
-            symmetries = (last - np.floor(self.rng.random(len(rows)) * (last + 1))).astype(np.uint8)
+        # The identity last: runs of chess keep their order of draws.
+        last = self.game.spec.num_symmetries - 1
+        symmetries = (last - np.floor(self.rng.random(len(rows)) * (last + 1))).astype(np.uint8)
         are_afterstates = np.zeros(len(rows), np.bool_)
         if self.game.spec.is_stochastic:
             are_afterstates = self.rng.random(len(rows)) < _AFTERSTATE_SHARE

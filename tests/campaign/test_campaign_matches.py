@@ -257,7 +257,7 @@ def test_filters_of_match_games(untrained):
 
 
 def test_openings_by_the_settings(new_folder):
-    folder = new_folder("c", 'evaluation.openings="random"', "evaluation.opening_plies=30")
+    folder = new_folder("c", 'evaluation.openings="random"')
     prepare_first_generation(folder)
     begin_iteration(folder, 0, 0.0)
     match = replace(generation_matches(folder, 1)[0], generation=0, simulations=0)
@@ -266,7 +266,7 @@ def test_openings_by_the_settings(new_folder):
     played, _ = read_match(get_game("chess").spec, folder.match(match.event, match.name))
     (fen,) = played.opening_positions
     assert played.opening_keys == (fen,)
-    assert chess.Board(fen).ply() == 30
+    assert chess.Board(fen).ply() == 4
 
 
 @pytest.mark.parametrize("setting", ["num_openings", "final_openings"])

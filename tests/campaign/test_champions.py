@@ -213,13 +213,10 @@ def test_no_games_are_played_where_scores_decide(new_folder):
     assert gating_match_of(one_champion, 2) is None
 
 
-def test_the_budget_is_that_of_the_evaluation_unless_set(one_champion, new_folder):
+def test_the_budget_is_that_of_the_evaluation(one_champion):
     match = gating_match_of(one_champion, 2)
     assert match.players == ("gen-000002@2", "gen-000001@2")
     assert match.parts == [range(0, 4), range(4, 8), range(8, 12), range(12, 14)]
-    other = new_folder("d", "promotion.simulations=9")
-    finish(other, 0, champion=1)
-    assert gating_match_of(other, 2).players == ("gen-000002@9", "gen-000001@9")
 
 
 @pytest.mark.parametrize(("points", "verdict"), [(2.0, "accept"), (0.0, "reject")])
@@ -314,7 +311,9 @@ def test_every_gate_has_openings_of_its_own_and_games_are_not_played_again(new_f
 
 
 def test_trees_of_the_gate_are_counted_only_where_games_are_played(new_folder):
-    large = ("promotion.simulations=100000", "promotion.openings_each=30")
+    large = (
+        "evaluation.simulations=100000", "evaluation.num_openings=1", "promotion.openings_each=30"
+    )
     with pytest.raises(ConfigError, match=r"100000 .* 60"):
         new_folder("bad", *large)
     new_folder("score", *large, 'promotion.rule="score"')

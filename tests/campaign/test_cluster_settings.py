@@ -37,9 +37,9 @@ def test_an_address_needs_its_kind_and_the_kind_an_address():
 
 
 def test_settings_of_earlier_versions_are_read_from_files_alone(tmp_path):
-    values = config_values(load_config(settings=["cluster.wait_s=7"]))
+    values = config_values(load_config(settings=["execution.workers=7"]))
     values["cluster"] |= {"jobs": 3, "queue": "gpu", "directives": []}
-    assert build_config(values).cluster.wait_s == 7
+    assert build_config(values).execution.workers == 7
     file = tmp_path / "campaign.toml"
     file.write_text(format_toml(values))
     assert load_config(file=file) == build_config(values)

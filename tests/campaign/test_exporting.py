@@ -131,12 +131,11 @@ def test_a_network_that_began_untrained_has_games_with_itself_alone(tmp_path):
 
 
 SHAPE = NetConfig(
-    blocks=2, channels=24, ticks=3, value_channels=3, value_hidden=10, decay=0.6, threshold=0.7,
-    surrogate_alpha=3.0,
+    blocks=2, channels=24, ticks=3, decay=0.6, threshold=0.7, surrogate_alpha=3.0,
 )
 SET = (
-    "net.blocks=2", "net.channels=24", "net.ticks=3", "net.value_channels=3",
-    "net.value_hidden=10", "net.decay=0.6", "net.threshold=0.7", "net.surrogate_alpha=3",
+    "net.blocks=2", "net.channels=24", "net.ticks=3", "net.decay=0.6", "net.threshold=0.7",
+    "net.surrogate_alpha=3",
 )
 
 

@@ -61,8 +61,8 @@ def test_settings_are_typed_as_toml_and_bare_words_are_texts():
 
 
 SHAPE = {
-    "blocks": 2, "channels": 24, "ticks": 3, "levels": 5, "value_channels": 4,
-    "value_hidden": 16, "decay": 0.6, "threshold": 0.7, "surrogate_alpha": 4.0,
+    "blocks": 2, "channels": 24, "ticks": 3, "levels": 5, "decay": 0.6, "threshold": 0.7,
+    "surrogate_alpha": 4.0,
     "rule_planes": True, "target_readout": True,
 }
 
@@ -114,7 +114,7 @@ def test_renamed_settings_are_read_under_their_old_names(old, new, tmp_path):
 
 def test_execution_may_change_and_is_kept(new_folder):
     folder = new_folder()
-    changed = change_pace(folder.config, ["execution.workers=3", "cluster.wait_s=5"])
+    changed = change_pace(folder.config, ["execution.workers=3", "execution.overlap=false"])
     assert folder.with_config(changed).campaign_id == folder.campaign_id
     again = CampaignFolder.open(folder.path)
     assert (again.campaign_id, again.config) == (folder.campaign_id, changed)
@@ -163,8 +163,9 @@ def begun(first_generation, tmp_path) -> CampaignFolder:
     ("iterations = 2\n", "iterations = 3\n", "campaign.iterations was 2 and is 3"),
     ("games_per_shard = 3\n", "games_per_shard = 2\n", "self_play.games_per_shard was 3 and is 2"),
     ('size = "tiny"\n', 'size = "small"\n', "net.size was 'tiny' and is 'small'"),
-    ("mirror = true\n", "", None),
-    ("mirror = true\n", "mirror = false\n", "training.mirror was True and is False"),
+    ("finds_wins = true\n", "", None),
+    ("finds_wins = true\n", "finds_wins = false\n",
+     "search.finds_wins was True and is False"),
 ])
 def test_a_changed_setting_is_refused_with_its_old_and_new_value(begun, old, new, named):
     folder = edit_config(begun, old, new)
@@ -180,8 +181,8 @@ def test_a_changed_setting_is_refused_with_its_old_and_new_value(begun, old, new
 
 @pytest.mark.fault(17)
 def test_all_changed_settings_are_named(begun):
-    edit_config(begun, "clip_norm = 1.0\n", "clip_norm = 2.0\n")
-    with pytest.raises(CampaignError, match=r"seed.* 3 .* 9.* training\.clip_norm"):
+    edit_config(begun, "warmup_steps = 50\n", "warmup_steps = 9\n")
+    with pytest.raises(CampaignError, match=r"seed.* 3 .* 9.* training\.warmup_steps"):
         check_before_run(edit_config(begun, "seed = 3\n", "seed = 9\n"))
 
 

@@ -18,6 +18,7 @@ from chess_snn.data import (
     restart_states,
     write_shard,
 )
+from chess_snn.data.samples import SURPRISE_CAP
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.games import ONGOING, get_game
 
@@ -214,17 +215,6 @@ def surprising_window(tmp_path, surprises, holdout_every=10**9):
     return ReplayWindow.load(GAME, [tmp_path / "shard"], 10_000, holdout_every)
 
 
-def test_each_draw_has_the_cap_that_it_asks_for(tmp_path):
-    window = surprising_window(tmp_path, [1.0] * 9 + [9.0])  # mean 1.8
-    shares = [
-        np.mean(window.sample(
-            4000, np.random.default_rng(5), surprise_share=1.0, surprise_cap=cap
-        ).states[:, 0] == 9)
-        for cap in (1.0, 10.0, 1.0)
-    ]
-    assert shares == pytest.approx([1 / 6, 1 / 2, 1 / 6], abs=0.04)
-
-
 def chi_square(window, expected_share, **arguments):
     """Of 40,000 draws, over the positions that may be drawn at all; and its degrees of freedom."""
     samples = window.sample(40_000, np.random.default_rng(2), **arguments)
@@ -236,13 +226,12 @@ def chi_square(window, expected_share, **arguments):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
-@pytest.mark.parametrize("cap", [1.0, 2.0, 1000.0])
-def test_surprising_positions_are_drawn_by_their_capped_surprise(tmp_path, share, cap):
+def test_surprising_positions_are_drawn_by_their_capped_surprise(tmp_path, share):
     surprises = np.float32([0, 0.25, 0.5, 1, 2, 4, 8, 0, 0.25])  # exact in float16; mean 16 / 9
     window = surprising_window(tmp_path, surprises)
-    weights = np.minimum(surprises / surprises.mean(), cap)
+    weights = np.minimum(surprises / surprises.mean(), SURPRISE_CAP)
     expected = share * weights / weights.sum() + (1 - share) / len(surprises)
-    statistic, freedom = chi_square(window, expected, surprise_share=share, surprise_cap=cap)
+    statistic, freedom = chi_square(window, expected, surprise_share=share)
     assert statistic < freedom + 5 * math.sqrt(2 * freedom)
 
 
@@ -267,10 +256,9 @@ def test_held_out_surprises_do_not_count(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [({"surprise_share": 1.5}, r"window\.surprise_share"),
-     ({"surprise_share": -0.1}, r"window\.surprise_share"),
-     ({"surprise_share": 0.5, "surprise_cap": 0.5}, r"window\.surprise_cap")],
+     ({"surprise_share": -0.1}, r"window\.surprise_share")],
 )
-def test_shares_and_caps_out_of_range_are_refused(shards, wrong, message):
+def test_shares_out_of_range_are_refused(shards, wrong, message):
     window = ReplayWindow.load(GAME, shards, 1000)
     with pytest.raises(ConfigError, match=message):
         window.sample(8, np.random.default_rng(0), **wrong)

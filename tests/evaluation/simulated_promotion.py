@@ -78,7 +78,7 @@ class Campaign:
 def champions(elos, draw_rate, stream, *, rule="now", max_openings=32, num_openings=25):
     """Which of the generations ``elos`` is champion after each of them; the first one is 0."""
     campaign, promotion = Campaign(draw_rate, stream), CONFIG.promotion
-    budget = CONFIG.gating_simulations
+    budget = CONFIG.evaluation.simulations
     names = [player_name(number, budget) for number in range(len(elos))]
     strengths = OPPONENTS | dict(zip(names, elos, strict=True))
     test = FORMER if rule == "test" else promotion.test()
@@ -116,7 +116,7 @@ def facts_of(candidate, champion, counts, **others):
     return PromotionFacts(**{
         "candidate": candidate, "champion": champion, "verdict": "undecided", "llr": looked.llr,
         "lower": looked.lower, "upper": looked.upper, "elo0": test.elo0, "elo1": test.elo1,
-        "simulations": CONFIG.gating_simulations, "games": 2 * int(counts.sum()), "wins": 0,
+        "simulations": CONFIG.evaluation.simulations, "games": 2 * int(counts.sum()), "wins": 0,
         "draws": 0, "losses": 0, "truncated": 2 * int(counts.sum()), "pairs": counts.tolist(),
         "score": float(counts @ PAIR_SCORES / counts.sum()),
     } | others)

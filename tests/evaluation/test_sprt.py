@@ -16,7 +16,12 @@ from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.comparison import SprtSettings, log_likelihood_ratio, sprt
+from chess_snn.evaluation.comparison import (
+    ERROR_RATE,
+    SprtSettings,
+    log_likelihood_ratio,
+    sprt,
+)
 from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame
 from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.evaluation.scores import PAIR_SCORES, logistic_score
@@ -107,12 +112,12 @@ def test_a_handful_of_equal_pairs_decides_nothing(counts):
 # Error rates
 
 
-def test_each_error_rate_bounds_its_own_end():
-    """By Ville's inequality a true `elo0` reaches a ratio of 1 / alpha with probability alpha."""
-    settings = PromotionSettings(elo0=-10, elo1=30, alpha=0.01, beta=0.2)
+def test_the_error_rate_bounds_each_end_by_itself():
+    """By Ville's inequality a true `elo0` reaches a ratio of 1 / p with probability p."""
+    settings = PromotionSettings(elo0=-10, elo1=30)
     result = sprt(np.array([2, 2, 2, 2, 2]), settings.test())
-    assert result.upper == pytest.approx(math.log(100))
-    assert result.lower == pytest.approx(-math.log(5))
+    assert result.upper == pytest.approx(math.log(20))
+    assert result.lower == pytest.approx(-math.log(20))
 
 
 def accepted_share(true_chances, settings, *, num_tests, pairs_each, stream):
@@ -134,15 +139,15 @@ def check_error_rates(settings, draw_rate, opening_edge, *, num_tests, pairs_eac
                        num_tests=num_tests, pairs_each=pairs_each, stream=stream)
         for elo in (settings.elo0, settings.elo1)
     )
-    assert false_accepts <= settings.alpha
-    assert 1 - accepts <= settings.beta
+    assert false_accepts <= ERROR_RATE
+    assert 1 - accepts <= ERROR_RATE
 
 
 @pytest.mark.parametrize(
     ("settings", "draw_rate", "opening_edge"),
     [(SprtSettings(0, 20), 0.3, 80), (SprtSettings(0, 60), 0.1, 0),
-     (SprtSettings(-20, 40, alpha=0.1, beta=0.1), 0.6, 150),
-     (SprtSettings(0, 150, alpha=0.05, beta=0.2), 0.3, 0)],
+     (SprtSettings(-20, 40), 0.6, 150),
+     (SprtSettings(0, 150), 0.3, 0)],
 )
 def test_error_rates_are_within_their_bounds(settings, draw_rate, opening_edge):
     check_error_rates(settings, draw_rate, opening_edge, num_tests=800, pairs_each=10)
@@ -163,8 +168,7 @@ def test_error_rates_of_many_tests_are_within_their_bounds(elo1, draw_rate, open
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [({"alpha": 0.0}, "promotion.alpha"), ({"beta": 0.5}, "promotion.beta"),
-     ({"elo0": math.nan}, "promotion.elo0"), ({"elo1": 2000}, "promotion.elo1"),
+    [({"elo0": math.nan}, "promotion.elo0"), ({"elo1": 2000}, "promotion.elo1"),
      ({"elo0": 20, "elo1": 20}, "promotion.elo1")],
 )
 def test_refuses_settings_out_of_range(values, message):
@@ -195,7 +199,7 @@ def games(a, b, wins, draws, losses):
 
 
 def name(generation):
-    return player_name(generation, CONFIG.gating_simulations)
+    return player_name(generation, CONFIG.evaluation.simulations)
 
 
 @pytest.mark.parametrize("pairs", README_GATES)

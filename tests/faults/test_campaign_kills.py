@@ -261,9 +261,8 @@ def test_work_that_every_worker_dies_of_stops_the_campaign_resumably(
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
     deadly = faults_at(fired, shard__played="kill")
-    once = settings(execution__retries=0)
     process = launch(
-        "start", "--dir", str(path), *SMALL_OPTIONS, *once, log=log, environment=deadly
+        "start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=deadly
     )
     deadline = time.monotonic() + FINISH_TIMEOUT_S
     while process.poll() is None:

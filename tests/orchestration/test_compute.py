@@ -147,7 +147,7 @@ def test_what_is_no_task_is_tried_again_as_one_is_bug():
             raise failures.pop(0)
         return "trained"
 
-    assert tried_again(work, 2, told.append) == "trained"
+    assert tried_again(work, told.append) == "trained"
     assert told[0] == "rank 1 was killed; it is tried again, at most 2 times"
     assert len(told) == 2
 
@@ -164,7 +164,7 @@ def test_no_more_often_than_it_may_and_not_where_it_cannot_help(error, tries):
         raise error
 
     with pytest.raises(type(error)):
-        tried_again(work, 2, lambda line: None)
+        tried_again(work, lambda line: None)
     assert len(made) == tries
 
 

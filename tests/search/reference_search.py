@@ -11,6 +11,7 @@ import numpy as np
 
 from chess_snn.games.base import ValueKind
 from chess_snn.rng import random_unit, random_word
+from chess_snn.search.descent import UNVISITED_REDUCTION, VISIT_OFFSET
 
 
 @dataclass
@@ -176,7 +177,7 @@ class ReferenceSearch:
         return (node.value + total * mean) / (1 + total)
 
     def _scale(self, node):
-        factor = (self.settings.visit_offset + max(node.visits)) * self.settings.q_scale
+        factor = (VISIT_OFFSET + max(node.visits)) * self.settings.q_scale
         return factor * self._stretch()
 
     def _stretch(self):
@@ -205,7 +206,7 @@ class ReferenceSearch:
         stretch = self._stretch()
         value = stretch * (node.value + sum(node.sums)) / (1 + total)
         seen = sum(p for p, n in zip(node.prior, node.visits, strict=True) if n)
-        unvisited = value - self.settings.unvisited_reduction * math.sqrt(seen)
+        unvisited = value - float(UNVISITED_REDUCTION) * math.sqrt(seen)
         score = [
             (stretch * node.q(j) if node.visits[j] else unvisited)
             + self.settings.exploration * p * math.sqrt(1 + total) / (1 + node.visits[j])

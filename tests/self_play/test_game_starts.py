@@ -12,7 +12,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import SelfPlaySettings
-from chess_snn.self_play.starts import draw_starts
+from chess_snn.self_play.starts import MISMATCH_PLIES, draw_starts
 
 GAME = get_game("chess")
 RECORD_WORDS = GAME.spec.record_words
@@ -57,11 +57,10 @@ def chi_squared(observed, expected):
 @pytest.mark.parametrize(("progress", "shares"), [
     (0.0, [0.4, 0.3, 0.1, 0.2]), (0.5, [0.35, 0.2, 0.3, 0.15]), (1.0, [0.3, 0.1, 0.5, 0.1]),
 ])
-def test_kinds_have_the_shares_of_their_moment(progress, shares):
+def test_kinds_have_the_shares_of_their_moment(progress, shares, monkeypatch):
+    monkeypatch.setattr("chess_snn.self_play.starts.MISMATCH_PLIES", 2)
     count = 20_000
-    settings = replace(
-        SETTINGS, mismatch_share_first=0.2, mismatch_share_last=0.1, mismatch_plies=2
-    )
+    settings = replace(SETTINGS, mismatch_share_first=0.2, mismatch_share_last=0.1)
     observed = np.bincount(draw(count, settings, progress=progress).kinds, minlength=4)
     assert chi_squared(observed, count * np.array(shares)) < CHI_SQUARED_999[3]
 
@@ -112,7 +111,7 @@ def test_mismatches_start_where_one_side_took_what_the_other_left():
     assert not any(board.is_game_over() for board in boards)
     plies = np.array([board.ply() for board in boards])
     assert plies.min() >= 1
-    assert plies.max() <= settings.mismatch_plies
+    assert plies.max() <= MISMATCH_PLIES
     assert abs(plies.mean() - 40.5) < 6
     leads = np.array([material(board) for board in boards])
     assert (abs(leads[plies > 40]) > 9).mean() > 0.9

@@ -229,9 +229,7 @@ def test_games_do_not_depend_on_the_call_that_plays_them(bounds):
 
 
 def test_games_that_begin_where_the_policy_led_do_not_depend_on_groups(search):
-    settings = truncated(
-        30, mismatch_share_first=1.0, mismatch_policy_share=0.5, mismatch_plies=20, **ORDINARY_ONLY
-    )
+    settings = truncated(30, mismatch_share_first=1.0, mismatch_policy_share=0.5, **ORDINARY_ONLY)
     together, _ = play_games(GAME, [search], settings, num_games=12, seed=7)
     apart, _ = play_games(GAME, [search] * 2, concurrent(settings, 4), num_games=12, seed=7)
     assert_same_games(apart, together)

@@ -56,7 +56,7 @@ ERRORS = (
     (1, {Kind.FILL_DISK}, ("No space left on device", "disk is full", "Prefect server")),
     (1, {Kind.KILL_MLFLOW}, ("the tracking store",)),
     (4, {Kind.KILL_WORKER, Kind.FREEZE_WORKER}, ("workers died one after another",)),
-    # A task is tried again twice (`execution.retries`).
+    # A task is tried again twice (`RETRIES` in tasks/compute.py).
     (3, {Kind.KILL_RANK}, ("was killed by SIGKILL",)),
 )
 """Ends with the code ERROR: so many faults of these kinds explain an error with one of these texts.

@@ -115,7 +115,7 @@ def train(case, shard, ranks=ALONE):
     settings, seed = SETTINGS | case.settings, 7
     is_bad = case.fault and ranks.rank == case.fault_rank
     if is_bad and case.fault == "settings":
-        settings["clip_norm"] = 2.0
+        settings["weight_decay"] = 0.5
     if is_bad and case.fault == "window":
         window = ReplayWindow.load(GAME, [shard], 3_000, holdout_every=20, discount=0.99)
     if is_bad and case.fault == "stream":

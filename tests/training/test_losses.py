@@ -94,14 +94,14 @@ def test_search_loss_is_cross_entropy_over_legal_actions_alone():
 
 
 @pytest.mark.parametrize(
-    ("outcome", "clip", "weight"),
-    [(1.0, 1.0, 1.0), (-1.0, 1.0, -0.625), (0.0, 1.0, 0.375), (1.0, 0.5, 0.5), (-1.0, 0.5, -0.5)],
+    ("outcome", "weight"),
+    [(1.0, 1.0), (-1.0, -0.625), (0.0, 0.375)],
 )
-def test_advantage_loss_weighs_the_played_action(outcome, clip, weight):
+def test_advantage_loss_weighs_the_played_action(outcome, weight):
     # The network expects -3/8, so a won game was worth 11/8 more than that.
     wdl = logits([math.log(2), 0, math.log(5)])
     policy = logits([0, math.log(2), math.log(5), 50.0])
-    settings = TrainingSettings(policy_loss="advantage", advantage_clip=clip, **ALONE)
+    settings = TrainingSettings(policy_loss="advantage", **ALONE)
     losses = losses_of(policy, wdl, one_position(action=1, outcome=outcome), settings)
     assert losses.policy.item() == pytest.approx(weight * math.log(8 / 2), rel=1e-6)
 
@@ -281,7 +281,7 @@ def test_losses_match_numpy_on_random_batches(policy_loss):
     outcomes = rng.integers(-1, 2, size=B).astype(float)
     root_values = rng.uniform(-1, 1, size=B)
     plies, ended, plies_left = rng.integers(1, 90, B), rng.integers(0, 2, B), rng.normal(3, 1, B)
-    settings = TrainingSettings(policy_loss=policy_loss, advantage_clip=0.8, entropy_bonus=0.3,
+    settings = TrainingSettings(policy_loss=policy_loss, entropy_bonus=0.3,
                                 value_weight=0.7, root_value_share=0.4, plies_left_weight=0.2)
 
     value, expected, cross_entropy, entropy = (np.zeros(B) for _ in range(4))
@@ -295,7 +295,7 @@ def test_losses_match_numpy_on_random_batches(policy_loss):
         expected[b] = win - loss
         cross_entropy[b] = -(weights[b] * np.log(probabilities[:K])).sum()
         if policy_loss == "advantage":
-            cross_entropy[b] *= min(0.8, max(-0.8, outcomes[b] - (win - loss)))
+            cross_entropy[b] *= min(1.0, max(-1.0, outcomes[b] - (win - loss)))
         entropy[b] = -(probabilities * np.log(probabilities)).sum()
 
     misses = np.abs(plies_left - np.log1p(plies))

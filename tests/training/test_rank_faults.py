@@ -138,7 +138,7 @@ def test_a_rank_that_hangs_is_named(searched_shard, tmp_path, fault):
 
 def test_what_a_rank_raises_is_raised_here(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="settings")])
-    with pytest.raises(UsageError, match=r"training\.clip_norm = 2\.0"):
+    with pytest.raises(UsageError, match=r"training\.weight_decay = 0\.5"):
         launch(file)
     assert_gone(file)
 

@@ -22,7 +22,7 @@ SHORT = Case("short", {"batch_size": 56, "spike_rate_weight": 0.5})
 SHORT_OF_MEMORY = Case("oom", fault="oom", fault_rank=1, fault_step=2)
 CASES = [EVEN, SHORT, SHORT_OF_MEMORY]
 REFUSED = {
-    "settings": "training.clip_norm", "window": "replay window", "stream": "stream of samples",
+    "settings": "training.weight_decay", "window": "replay window", "stream": "stream of samples",
 }
 """What one rank has otherwise, and as what the others see it."""
 FP16 = Case(

@@ -31,7 +31,7 @@ def network(request, tiny_network):
 @pytest.fixture(scope="module")
 def batch(game, searched_window):
     samples = searched_window.sample(
-        32, generator(3, "samples"), surprise_share=0.0, surprise_cap=2.0
+        32, generator(3, "samples"), surprise_share=0.0
     )
     return assemble(game, samples)
 

@@ -21,6 +21,7 @@ from chess_snn.training import (
 from chess_snn.training.batch import assemble, transform
 from chess_snn.training.gradients import losses_of
 from chess_snn.training.schedule import learning_rate
+from chess_snn.training.step import CLIP_NORM
 
 
 def plan(num_steps, iteration=0, num_iterations=4):
@@ -138,14 +139,12 @@ def test_report_is_what_the_steps_did(new_trainer, searched_window):
     rng, steps = generator(7, "samples", 0), []
     for step in range(4):
         rate = learning_rate(duplicate.settings, step, plan(4).progress(step))
-        samples = window.sample(32, rng, surprise_share=0.7, surprise_cap=2.0)
+        samples = window.sample(32, rng, surprise_share=0.7)
         samples = transform(duplicate.game, samples, (rng.random(32) < 0.5).astype(np.uint8))
         losses = losses_of(duplicate.network, assemble(duplicate.game, samples), duplicate.settings)
         optimizer.zero_grad()
         losses.total.backward()
-        norm = torch.nn.utils.clip_grad_norm_(
-            duplicate.network.parameters(), duplicate.settings.clip_norm
-        )
+        norm = torch.nn.utils.clip_grad_norm_(duplicate.network.parameters(), CLIP_NORM)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
@@ -179,9 +178,10 @@ def test_norms_and_biases_do_not_decay(new_trainer):
     assert set(decays.values()) == {0.0, 0.25}
 
 
-def test_gradient_is_clipped(new_trainer, window):
+def test_gradient_is_clipped(new_trainer, window, monkeypatch):
     """AdamW's first moment after one step is a tenth of the gradient that it was given."""
-    trainer = new_trainer(clip_norm=1e-3, precision="fp32")
+    monkeypatch.setattr("chess_snn.training.step.CLIP_NORM", 1e-3)
+    trainer = new_trainer(precision="fp32")
     report = trainer.run(window, plan(1))
     assert report.gradient_norm > 1e-2
     moments = [state["exp_avg"].norm() for state in trainer.optimizer.state.values()]

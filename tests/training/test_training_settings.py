@@ -21,17 +21,13 @@ from chess_snn.training.schedule import learning_rate
         ("final_learning_rate", -0.1),
         ("warmup_steps", -1),
         ("weight_decay", -1e-9),
-        ("clip_norm", 0),
-        ("advantage_clip", 0),
         ("entropy_bonus", -0.1),
         ("value_weight", -1),
         ("root_value_share", 1.1),
         ("root_value_share", -0.1),
         ("plies_left_weight", -1),
         ("surprise_share", 1.5),
-        ("surprise_cap", 0.5),
         ("window_growth", -0.1),
-        ("window_exponent", 0),
         ("window_positions", 255),
     ],
 )
@@ -55,10 +51,10 @@ def test_steps_present_new_positions_as_often_as_asked(new_positions, steps):
 
 
 def test_the_window_grows_from_its_first_size_by_the_formula():
-    settings = TrainingSettings(window_positions=1000, window_growth=0.4, window_exponent=0.5)
+    settings = TrainingSettings(window_positions=1000, window_growth=0.4)
     assert [settings.window_capacity(n) for n in (0, 999, 1000)] == [1000] * 3
-    # c (1 + 0.4 (4^0.5 - 1) / 0.5), and its slope at n = c is b.
-    assert settings.window_capacity(4000) == 1800
+    # c (1 + 0.4 (32^0.7 - 1) / 0.7), and its slope at n = c is b.
+    assert settings.window_capacity(32_000) == round(1000 * (1 + 0.4 * (2**3.5 - 1) / 0.7))
     assert settings.window_capacity(1100) == pytest.approx(1000 + 0.4 * 100, abs=2)
 
 

@@ -41,13 +41,21 @@ _REMOVED: dict[str, frozenset[str]] = {
     "cluster": frozenset({
         "host", "jobs", "job_cores", "job_gpus", "job_memory_gib", "job_hours", "queue", "account",
         "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
+        "wait_s",
     }),
-    "execution": frozenset({"training_shares"}),
+    "execution": frozenset({"training_shares", "retries"}),
     "storage": frozenset({"object_store", "endpoint", "patience_s"}),
     "self_play": frozenset({
-        "resignation", "resignation_error_limit", "resignation_played_on",
+        "resignation", "resignation_error_limit", "resignation_played_on", "mismatch_plies",
+        "restart_value_limit",
     }),
-    "training": frozenset({"any_tick"}),
+    "training": frozenset({
+        "any_tick", "clip_norm", "advantage_clip", "window_exponent", "surprise_cap", "mirror",
+    }),
+    "net": frozenset({"value_channels", "value_hidden"}),
+    "search": frozenset({"visit_offset", "unvisited_reduction"}),
+    "evaluation": frozenset({"opening_plies"}),
+    "promotion": frozenset({"alpha", "beta", "simulations"}),
 }
 """Settings that earlier versions had, by group; stored configurations are read without them."""
 

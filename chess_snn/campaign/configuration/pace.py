@@ -53,8 +53,6 @@ class ExecutionSettings:
     own, else gloo."""
     overlap: bool = True
     """Whether a generation is evaluated while the next iteration plays."""
-    retries: int = Field(default=2, ge=0, le=100)
-    """How often a failed task is retried. The task of a killed worker is always repeated."""
 
     def __post_init__(self) -> None:
         if self.device == "cpu" and self.training_backend == "nccl":
@@ -92,8 +90,6 @@ class ClusterSettings:
     """Required for several training machines: their connections are neither encrypted nor
     authenticated, and anyone who reaches their ports can run programs as you. Set it only in a
     private network or behind a firewall."""
-    wait_s: float = Field(default=300.0, gt=0, le=1_000_000)
-    """How long a campaign waits for its first worker before it gives up, in seconds."""
 
     def __post_init__(self) -> None:
         if self.training_machines > 1 and not self.trust_network:

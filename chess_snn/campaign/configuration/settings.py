@@ -12,7 +12,7 @@ from chess_snn.campaign.configuration.pace import (
 )
 from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.comparison import Elo, ErrorRate, SprtSettings
+from chess_snn.evaluation.comparison import Elo, SprtSettings
 from chess_snn.evaluation.named_players import check_player, make_player
 from chess_snn.evaluation.openings import OpeningSource, check_book
 from chess_snn.games import GameSpec, get_game
@@ -27,7 +27,10 @@ OPENINGS_EACH: Final = 50
 _MOST_LADDER_GAMES: Final = 2000
 """Of one ladder test: against a single rung these games use every opening of the book."""
 
-_SHAPE: Final = tuple(field.name for field in fields(NetConfig) if field.name != "activation")
+_SHAPE: Final = tuple(
+    field.name for field in fields(NetConfig)
+    if field.name not in ("activation", "value_channels", "value_hidden")
+)
 """Settings of a network where 0 takes the value of its size."""
 
 PromotionRule = Literal["sprt", "score"]
@@ -72,10 +75,6 @@ class NetworkSettings:
     one that it leaves."""
     ticks: int = Field(default=0, ge=0, le=64)
     """Spiking time of one evaluation; 0 takes that of `net.size`."""
-    value_channels: int = Field(default=0, ge=0, le=4096)
-    """Channels that the value head reads; 0 takes 8."""
-    value_hidden: int = Field(default=0, ge=0, le=65536)
-    """Hidden neurons of the value head; 0 takes 64."""
     levels: int = Field(default=0, ge=0, le=64)
     """Largest number of spikes of an `ilif` neuron; 0 takes 4."""
     decay: float = Field(default=0.0, ge=0, le=1)
@@ -121,9 +120,7 @@ class EvaluationSettings:
     played by both players."""
     openings: OpeningSource = "book"
     """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
-    after `opening_plies` random plies. A game of one player has `random` ones, at its start."""
-    opening_plies: int = Field(default=4, ge=0, le=100)
-    """Plies of a random opening; ignored in a game of one player."""
+    after four random plies. A game of one player has `random` ones, at its start."""
     max_plies: int = Field(default=200, ge=1, le=100_000)
     """Games are truncated after this many plies, and with two players scored as drawn."""
     simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
@@ -181,16 +178,10 @@ class PromotionSettings:
     elo1: Elo = 75.0
     """The other hypothesis of the test; above `promotion.elo0`. Half the distance takes four times
     the games."""
-    alpha: ErrorRate = 0.05
-    """Largest probability of deciding for `promotion.elo1` if `promotion.elo0` is true."""
-    beta: ErrorRate = 0.05
-    """Largest probability of deciding for `promotion.elo0` if `promotion.elo1` is true."""
     max_openings: int = Field(default=32, ge=1, le=100_000)
     """Largest number of openings, each played with both colours."""
     openings_each: int = Field(default=8, ge=1, le=1000)
     """Openings that one worker plays at a time; the test is computed after each such part."""
-    simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
-    """Simulations of both networks per move; 0 takes `evaluation.simulations`."""
     margin: float = Field(default=0.0, ge=-1, le=1)
     """With `score`: a candidate is promoted when its mean score is at least the champion's plus
     this."""
@@ -199,8 +190,8 @@ class PromotionSettings:
         self.test()  # refuses elo1 <= elo0
 
     def test(self) -> SprtSettings:
-        """Hypotheses and error rates."""
-        return SprtSettings(self.elo0, self.elo1, self.alpha, self.beta)
+        """The hypotheses."""
+        return SprtSettings(self.elo0, self.elo1)
 
 
 @settings_class("")
@@ -240,11 +231,6 @@ class CampaignConfig:
         self.training.check_network(self.net.network())
         self._check_ranks()
         self._check_tree_memory(game.spec)
-
-    @property
-    def gating_simulations(self) -> int:
-        """Of both networks at each of their moves in games that decide on the champion."""
-        return self.promotion.simulations or self.evaluation.simulations
 
     @property
     def ladder_test_simulations(self) -> int:
@@ -310,7 +296,7 @@ class CampaignConfig:
             games = 2 * min(matches.final_openings, OPENINGS_EACH)
             uses.append((matches.final_simulations, games))
         if self.promotion.rule == "sprt":
-            uses.append((self.gating_simulations, 2 * self.promotion.openings_each))
+            uses.append((matches.simulations, 2 * self.promotion.openings_each))
         limit = self.search.memory_mib
         for simulations, num_games in uses:
             if simulations:

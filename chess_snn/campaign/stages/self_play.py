@@ -30,6 +30,8 @@ from chess_snn.self_play import SelfPlayStatistics, play_games
 from chess_snn.types import Progress, UInt64Array
 
 _BEGAN_S = "began_s"
+_RESTART_VALUE_LIMIT = 0.8
+"""Games restart only from positions whose absolute root value is at most this."""
 _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
@@ -127,15 +129,15 @@ def _restarts_of(
         return None
     config, shards = folder.config, tuple(folder.path / name for name in earlier)
     seed = derive_seed(config.campaign.seed, "restarts", iteration)
-    return _read_restarts(shards, config.campaign.game, config.self_play.restart_value_limit, seed)
+    return _read_restarts(shards, config.campaign.game, seed)
 
 
 @lru_cache(maxsize=1)
-def _read_restarts(
-    shards: tuple[Path, ...], game: str, value_limit: float, seed: int
-) -> UInt64Array:
+def _read_restarts(shards: tuple[Path, ...], game: str, seed: int) -> UInt64Array:
     """The same for all shards that a warm worker plays of one iteration."""
-    return restart_states(get_game(game).spec, shards, value_limit, _MOST_RESTARTS, seed)
+    return restart_states(
+        get_game(game).spec, shards, _RESTART_VALUE_LIMIT, _MOST_RESTARTS, seed
+    )
 
 
 def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:

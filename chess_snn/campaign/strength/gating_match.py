@@ -83,7 +83,7 @@ def gating_match_of(folder: CampaignFolder, generation: int) -> ScheduledMatch |
         name=champion_match(champion),
         generation=generation,
         opponent=champion,
-        simulations=config.gating_simulations,
+        simulations=config.evaluation.simulations,
         num_openings=config.promotion.max_openings,
         openings_each=config.promotion.openings_each,
         # With the same openings in every gating match, luck with them would be inherited.
@@ -155,18 +155,14 @@ def decide(
     other games must outweigh it: the 95 % interval of the difference must lie above 0.
 
     The ratings rest on the games of the gating match and on those against all other players. The
-    score of the gating match decides if they do not have both: the match had a search budget of its
-    own, or no game is against the random mover. ``rated`` are all players by all games up to the
-    candidate's evaluation.
+    score of the gating match decides where no game is against the random mover. ``rated`` are all
+    players by all games up to the candidate's evaluation.
     """
     candidate, champion = (
         player_name(generation, facts.simulations)
         for generation in (facts.candidate, facts.champion)
     )
-    if (
-        rated is None or config.gating_simulations != config.evaluation.simulations
-        or not {candidate, champion} <= set(rated.ratings.players)
-    ):
+    if rated is None or not {candidate, champion} <= set(rated.ratings.players):
         return replace(facts, verdict="accept" if facts.score >= _EVEN else "reject")
     ahead = rated.ratings.difference(candidate, champion)
     low, high = (end if math.isfinite(end) else None for end in (ahead.low, ahead.high))

@@ -29,7 +29,7 @@ from chess_snn.evaluation.match_files import read_match_body, write_match
 from chess_snn.evaluation.match_result import DETAILS, MatchResult, identities_of
 from chess_snn.evaluation.matches import paired_games, play_match, report_after
 from chess_snn.evaluation.named_players import make_player
-from chess_snn.evaluation.openings import choose_openings
+from chess_snn.evaluation.openings import OPENING_PLIES, choose_openings
 from chess_snn.evaluation.players import Player, SearchPlayer
 from chess_snn.evaluation.solo import SoloGames, play_seeds
 from chess_snn.failpoints import failpoint
@@ -66,7 +66,7 @@ def play_match_part(
     game, settings = game_of(folder), folder.config.evaluation
     seed = derive_seed(folder.config.campaign.seed, *match.seed_path)
     states = choose_openings(
-        game, settings.openings, openings.stop, num_plies=settings.opening_plies, seed=seed,
+        game, settings.openings, openings.stop, num_plies=OPENING_PLIES, seed=seed,
         setting=f"match {match.event}/{match.name}",
     )[openings.start :]
     if game.spec.num_players == 1:

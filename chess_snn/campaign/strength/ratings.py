@@ -23,7 +23,7 @@ from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.match_facts import RatingFacts
 from chess_snn.campaign.strength.match_games import match_files
-from chess_snn.campaign.strength.match_schedule import is_gating_match, player_name
+from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.errors import CorruptDataError, RatingError
 from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_kept_match
@@ -108,15 +108,12 @@ def rating_of(
 
 
 def _match_files(folder: CampaignFolder, last_generation: int | None) -> Iterator[Path]:
-    config = folder.config
-    are_gating_matches_linked = config.gating_simulations == config.evaluation.simulations
     for path in sorted(match_files(folder)):
         event = path.parent.name
-        is_linked = are_gating_matches_linked or not is_gating_match(path.stem)
         is_early = last_generation is None or (
             event.startswith("gen-") and int(event.removeprefix("gen-")) <= last_generation
         )
-        if is_early and is_linked:
+        if is_early:
             yield path
 
 
