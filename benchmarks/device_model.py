@@ -24,8 +24,8 @@ from chess_snn.nets.static_batch import ROW_SIZES, row_bucket
 
 CONV_FLOPS: Final = {32: 165e12, 64: 470e12, 128: 760e12, 256: 755e12}
 """Operations/s of a 3x3 convolution in bf16, by channels; between them it is interpolated."""
-FUSED_OVER_UNFUSED: Final = {"bf16": 1.08, "int8": 1.42, "trunk": 1.74}
-"""How many times as fast `small` is with convolution and neurons in one kernel, or all blocks."""
+FUSED_OVER_UNFUSED: Final = {"fused": 1.42, "trunk": 1.74}
+"""How many times as fast `small` is in int8 with one kernel a layer, or one for all blocks."""
 CALLER_S: Final = 0.24e-6
 """Of the host, a position: filling a batch, starting it and reading the answer."""
 

@@ -21,7 +21,7 @@ from benchmarks.spiking_peers import infer, installed_peers, notes_on_missing_pe
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Precision, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.cuda_evaluator import NUM_LANES
-from chess_snn.nets.inference import possible_layers
+from chess_snn.nets.inference import usual_layers
 from chess_snn.nets.operations import POLICY_READOUT, count_operations
 from chess_snn.nets.static_batch import COLUMN_SIZES, StaticBatch
 
@@ -31,7 +31,6 @@ _INT8_TARGET: Final = 1_800_000.0
 """The same of `small` in int8."""
 _COLUMNS: Final = COLUMN_SIZES[0]
 _PEER_PRECISIONS: Final[tuple[Precision, ...]] = ("bf16", "fp32")
-_FUSED_PRECISIONS: Final[tuple[Precision, ...]] = ("bf16", "int8")
 _GAME: Final = get_game("chess")
 
 
@@ -156,26 +155,23 @@ def peers(bench: GpuBench) -> None:
 
 
 def fused(bench: GpuBench) -> None:
-    """Add networks whose convolutions fire in the same kernel, over those where two kernels do."""
+    """Add networks in int8, whose convolutions fire in the same kernel, over those in bf16."""
     if not bench.on_gpu:
         bench.report.note("fused: no GPU for kernels that convolve and fire")
         return
     for size in ["tiny"] if bench.quick else ["tiny", "small", "base", "large"]:
         config, rows = net_config(size), 64 if bench.quick else 4096
-        separate = evaluation_rate(bench, config, rows, layers="separate")
+        separate = evaluation_rate(bench, config, rows)
         bench.add(f"{size}, bf16, two kernels, batch {rows}", separate, "evaluations/s")
-        for precision in _FUSED_PRECISIONS:
-            for layers in possible_layers(_GAME.spec, config, precision, bench.device):
-                if layers == "separate":
-                    continue
-                rate = evaluation_rate(bench, config, rows, precision, layers=layers)
-                name = f"{size}, {precision}, {layers}"
-                modelled = FUSED_OVER_UNFUSED["trunk" if layers == "trunk" else precision]
-                bench.add(
-                    f"{name}, batch {rows}", rate, "evaluations/s",
-                    at_least=_INT8_TARGET if size == "small" and layers == "trunk" else None,
-                )
-                bench.add(
-                    f"{name}: over two kernels in bf16", rate / separate, "times",
-                    predicted=modelled if size == "small" else None,
-                )
+        usual = usual_layers(_GAME.spec, config, "int8", bench.device)
+        for layers in sorted({"fused", usual}):
+            rate = evaluation_rate(bench, config, rows, "int8", layers=layers)
+            name = f"{size}, int8, {layers}"
+            bench.add(
+                f"{name}, batch {rows}", rate, "evaluations/s",
+                at_least=_INT8_TARGET if size == "small" and layers == "trunk" else None,
+            )
+            bench.add(
+                f"{name}: over two kernels in bf16", rate / separate, "times",
+                predicted=FUSED_OVER_UNFUSED[layers] if size == "small" else None,
+            )

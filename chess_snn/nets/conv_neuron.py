@@ -1,12 +1,9 @@
-"""A convolution and its neurons as one layer: two kernels, or one on a GPU.
+"""A convolution and its neurons as one layer: two kernels, or one in int8 on a GPU.
 
 Where a convolution and a pass over its currents are two kernels, the currents cross memory twice.
 In one they stay in registers, and weights are read once for all ticks. The kernel is in
-:mod:`chess_snn.nets.conv_neuron_triton_kernels`; this module cuts the work into tiles.
-
-In bf16 the spikes are those of a convolution in bf16 that adds its bias itself, but for the order
-of sums in float32. In int8 they are those of :class:`chess_snn.nets.folded_convs.BinaryConv`,
-exactly: sums are of integers.
+:mod:`chess_snn.nets.conv_neuron_triton_kernels`; this module cuts the work into tiles. Its spikes
+are those of :class:`chess_snn.nets.folded_convs.BinaryConv`, exactly: sums are of integers.
 
 Dimensions: T ticks, B batch, C channels, H and W board.
 """
@@ -32,23 +29,23 @@ _LEAST_ROWS: Final = 64
 """Of a product of the tensor cores of Hopper."""
 _LEAST_COLUMNS: Final = 16
 _MOST_ROWS, _MOST_COLUMNS = 256, 128
-_LEAST_DEPTH: Final = {1: 32, 2: 16}
-"""Of a product, by the bytes of a spike."""
-_BYTES_OF_DEPTH: Final = 128
+_LEAST_DEPTH, _MOST_DEPTH = 32, 128
+"""Channels of one product."""
+NUM_WARPS: Final = 4
+"""Of a block; two blocks share a multiprocessor."""
+_BLOCKS_OF_A_MULTIPROCESSOR: Final = 2
 _LEAST_STAGES, _MOST_STAGES = 2, 4
 """One is loaded while another is multiplied."""
 _RESERVED_MEMORY: Final = 2048
 """Of a block, for the system and for barriers."""
 _AMPERE: Final = (8, 0)
-"""Older GPUs have no products of bfloat16."""
+"""The first GPUs that have every instruction of the kernels."""
 HOPPER_SHARED_MEMORY: Final = 227 * 1024
 """Bytes that one block may have on an H100 or H200."""
-LayerKind = Literal["separate", "compiled", "fused-4", "fused-8", "trunk"]
-"""A convolution and its neurons are two kernels, or one in blocks of 4 or 8 warps; or one kernel
-has all blocks and the policy head's convolution, and the other layers are as in fused-4. On a CPU
-"compiled" is one kernel for all convolutions."""
-FUSED_WARPS: Final[dict[LayerKind, int]] = {"fused-4": 4, "fused-8": 8, "trunk": 4}
-"""Two small blocks share a multiprocessor, or a large one has it alone."""
+LayerKind = Literal["separate", "compiled", "fused", "trunk"]
+"""A convolution and its neurons are two kernels, or one ("fused"); or one kernel ("trunk") has all
+blocks and the policy head's convolution, and the other layers are fused. On a CPU "compiled" is one
+kernel for all convolutions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +56,12 @@ class Tiling:
     columns: int
     depth: int
     """Channels of one product."""
-    num_warps: int
     stages: int
     """Tiles of input in shared memory at a time."""
 
 
 def choose_tiling(
-    ticks: int, channels: int, outputs: int, bytes_of_a_spike: int, num_warps: int,
-    shared_memory: int = HOPPER_SHARED_MEMORY,
+    ticks: int, channels: int, outputs: int, shared_memory: int = HOPPER_SHARED_MEMORY
 ) -> Tiling:
     """The largest tile that a block's registers hold, and as many stages as its memory holds.
 
@@ -74,21 +69,18 @@ def choose_tiling(
         ticks: of the input, from 1 to ``MOST_FUSED_TICKS``.
         channels: of the input.
         outputs: channels of the output.
-        bytes_of_a_spike: 2 for bfloat16, 1 for integers.
-        num_warps: 4 or 8.
         shared_memory: bytes that a block may have.
     """
-    size = _NUMBERS_OF_A_THREAD[ticks] * _THREADS_OF_A_WARP * num_warps
+    size = _NUMBERS_OF_A_THREAD[ticks] * _THREADS_OF_A_WARP * NUM_WARPS
     columns = max(_LEAST_COLUMNS, min(_power_of_two(outputs), _MOST_COLUMNS, size // _LEAST_ROWS))
     rows = min(size // columns, _MOST_ROWS)
-    depth = min(_power_of_two(channels), _BYTES_OF_DEPTH // bytes_of_a_spike)
-    depth = max(depth, _LEAST_DEPTH[bytes_of_a_spike])
-    stage = (ticks * rows + columns) * depth * bytes_of_a_spike
-    available = shared_memory * num_warps // max(FUSED_WARPS.values()) - _RESERVED_MEMORY
-    while stage * _LEAST_STAGES > available and depth > _LEAST_DEPTH[bytes_of_a_spike]:
+    depth = max(_LEAST_DEPTH, min(_power_of_two(channels), _MOST_DEPTH))
+    stage = (ticks * rows + columns) * depth
+    available = shared_memory // _BLOCKS_OF_A_MULTIPROCESSOR - _RESERVED_MEMORY
+    while stage * _LEAST_STAGES > available and depth > _LEAST_DEPTH:
         depth, stage = depth // 2, stage // 2
     stages = max(1, min(_MOST_STAGES, available // stage))
-    return Tiling(rows, columns, depth, num_warps, stages)
+    return Tiling(rows, columns, depth, stages)
 
 
 def can_fuse(config: NetConfig, device: torch.device) -> bool:
@@ -133,36 +125,27 @@ class SeparateLayer(nn.Module):
 class FusedConv(nn.Module):
     """A convolution with the neurons of ``config`` behind it, as one kernel.
 
-    Input is bfloat16, or uint8 if ``is_integer``: spikes, or planes in {0, 1}, in channels-last
-    memory. Spikes are of the type of the input.
+    Input is uint8: spikes, or planes in {0, 1}, in channels-last memory.
     """
 
     weight: Tensor
     scale: Tensor
     bias: Tensor
 
-    def __init__(
-        self, conv: nn.Conv2d, config: NetConfig, is_integer: bool, num_warps: int
-    ) -> None:
+    def __init__(self, conv: nn.Conv2d, config: NetConfig) -> None:
         """Take over the weights of ``conv``, float32 with a bias, rounded."""
         super().__init__()
         # Triton comes with torch for CUDA, and with no other torch.
         from chess_snn.nets import conv_neuron_triton  # noqa: PLC0415
 
         self._launch: Any = conv_neuron_triton.convolve_and_fire
-        self._config, self._num_warps = config, num_warps
-        self._side = conv.kernel_size[0]
+        self._config, self._side = config, conv.kernel_size[0]
         assert conv.bias is not None
-        if is_integer:
-            weight, scale = round_weights(conv.weight.detach())
-            bias = conv.bias
-        else:
-            weight, scale = conv.weight.bfloat16(), conv.bias.new_ones(conv.out_channels)
-            bias = conv.bias.bfloat16()
+        weight, scale = round_weights(conv.weight.detach())
         # [outputs, taps, channels]: a product takes channels that are neighbours in memory.
-        self.register_buffer("weight", weight.detach().flatten(2).transpose(1, 2).contiguous())
-        self.register_buffer("scale", scale.detach().clone())
-        self.register_buffer("bias", bias.detach().clone())
+        self.register_buffer("weight", weight.flatten(2).transpose(1, 2).contiguous())
+        self.register_buffer("scale", scale)
+        self.register_buffer("bias", conv.bias.detach().clone())
 
     def fire_static(self, x_BCHW: Tensor, ticks: int) -> tuple[Tensor, Tensor]:
         """Currents [1, B, C, H, W] of input that stays the same, and their spikes of all ticks."""
@@ -205,8 +188,7 @@ class FusedConv(nn.Module):
         shortcut: Tensor | None = None, total: Tensor | None = None,
     ) -> None:
         tiling = choose_tiling(
-            len(x_TBCHW), x_TBCHW.shape[2], len(self.bias), x_TBCHW.element_size(),
-            self._num_warps, shared_memory(x_TBCHW.device),
+            len(x_TBCHW), x_TBCHW.shape[2], len(self.bias), shared_memory(x_TBCHW.device)
         )
         self._launch(
             x_TBCHW, self.weight, self.scale, self.bias, shortcut, total, fired_TBCHW,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from chess_snn.nets import conv_neuron_triton_kernels as kernels
 from chess_snn.nets.config import NetConfig
-from chess_snn.nets.conv_neuron import Tiling
+from chess_snn.nets.conv_neuron import NUM_WARPS, Tiling
 from chess_snn.nets.neuron_triton import on_device_of
 
 
@@ -23,14 +23,14 @@ def convolve_and_fire(
     """Fill ``fired_TBCHW``, and ``total_TBCHW`` if there is one.
 
     Args:
-        x_TBCHW: bfloat16 or uint8, all ticks or one for all; as every tensor of five dimensions,
-            dense in channels-last memory.
-        weight: [outputs, side * side, channels], bfloat16 or int8.
-        scale_C: float32, of a step of the weights if they are integers.
-        bias_C: bfloat16 or float32.
+        x_TBCHW: uint8, all ticks or one for all; as every tensor of five dimensions, dense in
+            channels-last memory.
+        weight: int8[outputs, side * side, channels].
+        scale_C: float32, of a step of the weights.
+        bias_C: float32.
         shortcut_TBCHW: bfloat16, added to the currents: all ticks, or one for all.
         total_TBCHW: bfloat16, for the currents with the shortcut.
-        fired_TBCHW: spikes in the type of ``x_TBCHW``; or float32, one tick, for their mean.
+        fired_TBCHW: uint8, the spikes; or float32, one tick, for their mean.
         ticks: of the neurons.
         side: of the window, 1 or 3.
         config: whose neurons they are.
@@ -63,7 +63,7 @@ def convolve_and_fire(
             DECAY=config.decay, THRESHOLD=config.threshold,
             LEVELS=config.levels if config.activation == "ilif" else 0, TICKS=ticks,
             ROWS=tiling.rows, COLUMNS=tiling.columns, DEPTH=tiling.depth, STAGES=tiling.stages,
-            num_warps=tiling.num_warps, num_stages=tiling.stages,
+            num_warps=NUM_WARPS, num_stages=tiling.stages,
             # The reference rounds a product before it adds.
             enable_fp_fusion=False,
         )

@@ -9,10 +9,9 @@ registers. Currents are never in memory, but where a shortcut continues.
 Memory is ``[ticks, rows, channels]``, and ``[columns, taps, channels]`` for weights. A tile may
 begin and end anywhere on a board. All constants are known when the kernel is compiled.
 
-Spikes and weights are bfloat16 with float32 sums, or 8-bit integers with 32-bit integer sums, of
-which one step is ``scale`` of its column. A current is rounded to bfloat16, as if the convolution
-had written it. The neuron is that of :mod:`chess_snn.nets.neuron`, or with ``LEVELS`` that of
-:mod:`chess_snn.nets.integer_neuron`.
+Spikes and weights are 8-bit integers with 32-bit integer sums, of which one step is ``scale`` of
+its column. A current is rounded to bfloat16, as if the convolution had written it. The neuron is
+that of :mod:`chess_snn.nets.neuron`, or with ``LEVELS`` of :mod:`chess_snn.nets.integer_neuron`.
 """
 
 import triton
@@ -31,8 +30,8 @@ def convolve_and_fire(
 ):
     """Fill ``fired`` with the spikes of neurons behind a convolution of ``spikes``.
 
-    ``fired`` [T, n, OUTPUTS] has the type of ``spikes`` [T or 1, n, CHANNELS]; with ``IS_RATE`` it
-    is their mean over the ticks, float32[n, OUTPUTS]. ``total`` [T or 1, n, OUTPUTS], with
+    ``fired`` is int8[T, n, OUTPUTS] as ``spikes`` [T or 1, n, CHANNELS]; with ``IS_RATE`` it is
+    their mean over the ticks, float32[n, OUTPUTS]. ``total`` [T or 1, n, OUTPUTS], with
     ``KEEPS_TOTAL``, gets the currents with the shortcut [T or 1, n, OUTPUTS]; if that moves, the
     two may be the same memory.
     """
@@ -46,7 +45,7 @@ def convolve_and_fire(
         spikes + first * CHANNELS, weight, num_rows, first, row, live, column, used,
         CHANNELS, SIDE, HEIGHT, WIDTH, TICKS if INPUT_MOVES else 1, ROWS, COLUMNS, DEPTH, STAGES,
     )
-    offset = tl.load(bias + column, mask=used, other=0.0).to(tl.float32)[None, :]
+    offset = tl.load(bias + column, mask=used, other=0.0)[None, :]
     place = row[:, None] * OUTPUTS + column[None, :]
     written = live[:, None] & used[None, :]
     tick_stride = num_rows.to(tl.int64) * OUTPUTS
@@ -56,13 +55,11 @@ def convolve_and_fire(
     for tick in tl.static_range(TICKS):
         begin = first * OUTPUTS + tick * tick_stride
         if INPUT_MOVES or tick == 0:
-            numbers = sums[tick].to(tl.float32)
-            if spikes.dtype.element_ty == tl.int8:
-                # Read anew for each tick: registers would not hold it, and spill. The compiler
-                # does not know that the distance is 0.
-                here = scale + tl.minimum(num_rows, 0) * tick
-                numbers *= tl.load(here + column, mask=used, other=0.0)[None, :]
-            current = _rounded(numbers + offset)
+            # Read anew for each tick: registers would not hold it, and spill. The compiler does not
+            # know that the distance is 0.
+            here = scale + tl.minimum(num_rows, 0) * tick
+            step = tl.load(here + column, mask=used, other=0.0)[None, :]
+            current = _rounded(sums[tick].to(tl.float32) * step + offset)
             if HAS_SHORTCUT:
                 carried = shortcut + (begin if SHORTCUT_MOVES else first * OUTPUTS)
                 current += tl.load(carried + place, mask=written, other=0.0).to(tl.float32)
@@ -94,14 +91,12 @@ def _convolve(
     """The sums of each tick, [ROWS, COLUMNS]; ``spikes`` points to the tile's first row."""
     TAPS: tl.constexpr = SIDE * SIDE
     DEPTH_TILES: tl.constexpr = (CHANNELS + DEPTH - 1) // DEPTH
-    IS_INTEGER: tl.constexpr = spikes.dtype.element_ty == tl.int8
-    SUM: tl.constexpr = tl.int32 if IS_INTEGER else tl.float32
     square = (first % (HEIGHT * WIDTH)).to(tl.int32) + row
     y, x = square // WIDTH % HEIGHT, square % WIDTH
     tick_stride = num_rows.to(tl.int64) * CHANNELS
     sums = ()
     for _ in tl.static_range(TICKS):
-        sums += (tl.zeros((ROWS, COLUMNS), SUM),)
+        sums += (tl.zeros((ROWS, COLUMNS), tl.int32),)
     for step in tl.range(0, TAPS * DEPTH_TILES, num_stages=STAGES):
         tap = step // DEPTH_TILES
         channel = step % DEPTH_TILES * DEPTH + tl.arange(0, DEPTH)
@@ -120,7 +115,7 @@ def _convolve(
         larger = ()
         for tick in tl.static_range(TICKS):
             fired = tl.load(spikes + tick * tick_stride + source, mask=seen, other=0)
-            larger += (tl.dot(fired, weights, sums[tick], out_dtype=SUM),)
+            larger += (tl.dot(fired, weights, sums[tick], out_dtype=tl.int32),)
         sums = larger
     return sums
 

@@ -8,9 +8,9 @@ integers as they stand: nothing is rounded but the weights, to 127 steps of each
 largest. Products are summed in 32-bit integers, exactly and in any order. On processors with
 integer dot products (VNNI, AMX) that is about twice as fast as bfloat16.
 
-On a GPU a convolution and its neurons may be one kernel (:mod:`chess_snn.nets.conv_neuron`), and
-in int8 always are, or all blocks are (:mod:`chess_snn.nets.trunk`). On a CPU all convolutions of
-integer neurons may be one (:mod:`chess_snn.nets.trunk_cpu`).
+In int8 on a GPU all blocks are one kernel (:mod:`chess_snn.nets.trunk`), or where that does not
+fit each convolution with its neurons is one (:mod:`chess_snn.nets.conv_neuron`). On a CPU all
+convolutions of integer neurons may be one (:mod:`chess_snn.nets.trunk_cpu`).
 
 Processors without bfloat16 (those with AVX2 alone) multiply in float32 what others multiply in
 bfloat16, and round the currents to bfloat16: the same numbers, but for the order of sums.
@@ -34,7 +34,6 @@ from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.config import NetConfig
 from chess_snn.nets.conv_neuron import (
-    FUSED_WARPS,
     MOST_FUSED_TICKS,
     FusedConv,
     LayerKind,
@@ -105,9 +104,8 @@ class InferenceNetwork(nn.Module):
 
         def fold(layer: ConvNorm, late_bias: bool = late_bias) -> FoldedLayer:
             conv = fuse_conv_bn_eval(layer.conv, layer.norm)
-            if layers in FUSED_WARPS:
-                is_integer = precision == "int8"
-                return FusedConv(conv, self.config, is_integer, FUSED_WARPS[layers])
+            if layers in ("fused", "trunk"):
+                return FusedConv(conv, self.config)
             if precision == "int8":
                 return SeparateLayer(BinaryConv(conv, self.spec.board_shape), neurons)
             return SeparateLayer(FloatConv(conv, late_bias).to(self.dtype), neurons)
@@ -249,8 +247,7 @@ def freeze(
         precision: of convolutions and currents.
         device: where it will run.
         neurons: instead of the device's usual ones (``neurons.kind`` of the result names them).
-        layers: what is one kernel; None takes the first of :func:`possible_layers`. On a GPU
-            :mod:`chess_snn.nets.layer_choice` measures which is fastest.
+        layers: what is one kernel; None takes :func:`usual_layers`.
 
     Raises:
         ConfigError: an unknown precision, one that this network or device cannot have, or
@@ -259,45 +256,39 @@ def freeze(
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
     if layers in (None, "compiled"):
-        kinds = possible_layers(network.spec, network.config, precision, device)
-        if layers not in (None, *kinds):
+        usual = usual_layers(network.spec, network.config, precision, device)
+        if layers not in (None, usual):
             raise ConfigError(
                 'layers are "compiled" in int8 on a CPU with AVX2, VNNI or sdot, for integer '
-                f"neurons and a multiple of {TILE_OUTPUTS} channels; this network has {kinds}"
+                f'neurons and a multiple of {TILE_OUTPUTS} channels; this network has "{usual}"'
             )
-        layers = kinds[0]
+        layers = usual
     if neurons is None:
         integer_spikes = precision == "int8" and device.type == "cpu"
         neurons = choose_neurons(network.config, device, integer_spikes)
     return InferenceNetwork(network, precision, neurons, device, layers).eval()
 
 
-def possible_layers(
+def usual_layers(
     spec: GameSpec, config: NetConfig, precision: Precision, device: torch.device
-) -> list[LayerKind]:
-    """The kinds of layers that a network can have on ``device``.
-
-    On a CPU it is the faster one; "separate" layers can be had too where it is "compiled".
+) -> LayerKind:
+    """The kind of layers that a network has on ``device``: the fastest one.
 
     Raises:
         ConfigError: there is none.
     """
-    kinds: list[LayerKind] = []
-    if precision != "int8" or device.type == "cpu":
-        is_compiled = precision == "int8" and can_compile_trunk(spec, config)
-        kinds.append("compiled" if is_compiled else "separate")
-    if precision != "fp32" and can_fuse(config, device):
-        kinds += ["fused-4", "fused-8"]
-        if precision == "int8" and can_fuse_trunk(spec, config, device):
-            kinds.append("trunk")
-    if precision == "int8" and not config.is_spiking:
+    if precision != "int8":
+        return "separate"
+    if not config.is_spiking:
         raise ConfigError(
             'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '
             'use "bf16"'
         )
-    if not kinds:
+    if device.type == "cpu":
+        return "compiled" if can_compile_trunk(spec, config) else "separate"
+    if not can_fuse(config, device):
         raise ConfigError(
             f'precision "int8" runs on CPUs, and on GPUs since Ampere with Triton for at most '
             f'{MOST_FUSED_TICKS} ticks, not on {device}; use "bf16"'
         )
-    return kinds
+    return "trunk" if can_fuse_trunk(spec, config, device) else "fused"

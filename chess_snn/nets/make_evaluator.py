@@ -6,8 +6,7 @@ from chess_snn.devices import find_device
 from chess_snn.nets.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.evaluator import OwnedEvaluator
-from chess_snn.nets.inference import Precision
-from chess_snn.nets.layer_choice import freeze_fastest
+from chess_snn.nets.inference import Precision, freeze
 from chess_snn.nets.network import Network
 
 
@@ -35,7 +34,7 @@ def make_evaluator(
     """
     # A GPU's kernels for int8 are compiled first, which a game against a person need not wait for.
     found = find_device("cpu" if (device, precision) == ("auto", "int8") else device)
-    frozen = freeze_fastest(network, precision, found)
+    frozen = freeze(network, precision, device=found)
     if isinstance(instead_of, CudaEvaluator) and found.type == "cuda":
         return instead_of.renewed(frozen)
     if instead_of is not None:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chess_snn.nets.conv_neuron import FUSED_WARPS, choose_tiling
+from chess_snn.nets.conv_neuron import NUM_WARPS, choose_tiling
 from chess_snn.nets.readouts import ACTIONS_OF_A_BLOCK
 
-WARPS = sorted(set(FUSED_WARPS.values()))
 ARCHITECTURES = (80, 90, 100)
 """A100, H100 and H200, B200."""
 
@@ -73,26 +72,24 @@ def neuron_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
 
 
 CONV = "chess_snn.nets.conv_neuron_triton_kernels.convolve_and_fire"
-INTEGER = {"spikes": "*i8", "weight": "*i8", "fired": "*i8", "bias": "*fp32"}
+CONV_TYPES = {
+    "spikes": "*i8", "weight": "*i8", "fired": "*i8", "scale": "*fp32", "bias": "*fp32",
+}
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 """Bytes that a block may have."""
 
 
 def conv_form(
-    ticks: int, channels: int, num_warps: int, *, outputs: int | None = None, levels: int = 0,
-    is_integer: bool = False, moves: bool = True, shortcut: bool = False,
-    shortcut_moves: bool = True, rate: bool = False, side: int = 3, architecture: int = 90,
-    **options: Any,
+    ticks: int, channels: int, *, outputs: int | None = None, levels: int = 0, moves: bool = True,
+    shortcut: bool = False, shortcut_moves: bool = True, rate: bool = False, side: int = 3,
+    architecture: int = 90, **options: Any,
 ) -> Variant:
     """A convolution with its neurons, as inference launches it."""
     outputs = outputs or channels
     tiling = choose_tiling(
-        ticks if moves else 1, channels, outputs, 1 if is_integer else 2, num_warps,
-        SHARED_MEMORY[architecture],
+        ticks if moves else 1, channels, outputs, SHARED_MEMORY[architecture]
     )
-    types = {"scale": "*fp32"} | (INTEGER if is_integer else {})
-    if rate:
-        types["fired"] = "*fp32"
+    types = CONV_TYPES | ({"fired": "*fp32"} if rate else {})
     return Variant(
         CONV,
         {
@@ -102,22 +99,22 @@ def conv_form(
             "THRESHOLD": 0.5, "LEVELS": levels, "TICKS": ticks, "ROWS": tiling.rows,
             "COLUMNS": tiling.columns, "DEPTH": tiling.depth, "STAGES": tiling.stages,
         },
-        most_registers=255, types=types, num_warps=num_warps,
+        most_registers=255, types=types, num_warps=NUM_WARPS,
         options={"num_stages": tiling.stages, "enable_fp_fusion": False},
-        is_memory_pass=False, products="IGMMA" if is_integer else "HGMMA",
+        is_memory_pass=False, products="IGMMA",
         architectures=(architecture,), **options,
     )
 
 
-def conv_layers(ticks: int, channels: int, num_warps: int, **options: Any) -> list[Variant]:
+def conv_layers(ticks: int, channels: int, **options: Any) -> list[Variant]:
     """Every layer of a network of these ticks and channels that fires."""
     return [
-        conv_form(ticks, channels, num_warps, **options),
-        conv_form(ticks, 32, num_warps, outputs=channels, moves=False, **options),
-        conv_form(ticks, channels, num_warps, shortcut=True, shortcut_moves=False, **options),
-        conv_form(ticks, channels, num_warps, shortcut=True, **options),
-        conv_form(ticks, channels, num_warps, rate=True, **options),
-        conv_form(ticks, channels, num_warps, outputs=8, side=1, **options),
+        conv_form(ticks, channels, **options),
+        conv_form(ticks, 32, outputs=channels, moves=False, **options),
+        conv_form(ticks, channels, shortcut=True, shortcut_moves=False, **options),
+        conv_form(ticks, channels, shortcut=True, **options),
+        conv_form(ticks, channels, rate=True, **options),
+        conv_form(ticks, channels, outputs=8, side=1, **options),
     ]
 
 
@@ -207,17 +204,12 @@ VARIANTS: list[Variant] = [
     *neuron_passes(1, "*bf16", is_slow=True),
     *neuron_passes(8, "*bf16", is_slow=True),
     *neuron_passes(4, "*fp16", is_slow=True),
-    *(conv_form(4, 64, 4, shortcut=True, architecture=architecture)
-      for architecture in ARCHITECTURES),
-    *(conv_form(1, 128, 8, shortcut=True, levels=4, is_integer=True, architecture=architecture)
-      for architecture in ARCHITECTURES),
-    *(layer for warps in WARPS for is_integer in (False, True)
-      for ticks, channels in ((2, 32), (4, 64), (4, 128), (4, 256), (8, 64), (3, 128))
-      for layer in conv_layers(ticks, channels, warps, is_integer=is_integer, is_slow=True)),
+    *(conv_form(ticks, channels, shortcut=True, levels=levels, architecture=architecture)
+      for ticks, channels, levels in ((4, 64, 0), (1, 128, 4)) for architecture in ARCHITECTURES),
+    *(layer for ticks, channels in ((2, 32), (4, 64), (4, 128), (4, 256), (8, 64), (3, 128))
+      for layer in conv_layers(ticks, channels, is_slow=True)),
     # The stem of `small` for chess with the rule planes: 48 planes and 16 empty ones.
-    *(conv_form(4, 64, warps, moves=False, is_integer=is_integer, is_slow=True)
-      for warps in WARPS for is_integer in (False, True)),
-    *(layer for warps in WARPS for is_integer in (False, True)
-      for channels in (32, 64, 128, 256)
-      for layer in conv_layers(1, channels, warps, is_integer=is_integer, levels=4, is_slow=True)),
+    conv_form(4, 64, moves=False, is_slow=True),
+    *(layer for channels in (32, 64, 128, 256)
+      for layer in conv_layers(1, channels, levels=4, is_slow=True)),
 ]

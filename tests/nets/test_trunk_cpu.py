@@ -17,7 +17,7 @@ from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net
 from chess_snn.nets.conv_neuron import SeparateLayer
 from chess_snn.nets.dot_tile import AVX2, DOT_PRODUCT, VNNI
 from chess_snn.nets.folded_convs import BinaryConv
-from chess_snn.nets.inference import possible_layers
+from chess_snn.nets.inference import usual_layers
 from chess_snn.nets.inference_neurons import CompiledNeurons
 from chess_snn.nets.trunk_cpu import CompiledTrunk
 
@@ -219,4 +219,4 @@ def test_it_is_refused_where_it_would_say_something_else(net, precision):
 
 @pytest.mark.parametrize("precision", ["bf16", "fp32"])
 def test_other_precisions_have_separate_layers(precision):
-    assert possible_layers(CHESS, config(), precision, CPU) == ["separate"]
+    assert usual_layers(CHESS, config(), precision, CPU) == "separate"

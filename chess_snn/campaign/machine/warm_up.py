@@ -18,7 +18,7 @@ from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, freeze, make_evaluator
 from chess_snn.nets.calibration import calibrate, is_calibrated
-from chess_snn.nets.inference import possible_layers
+from chess_snn.nets.inference import usual_layers
 from chess_snn.search import PolicySearch, make_search, make_tree_search
 from chess_snn.self_play import play_games
 from chess_snn.training import IterationPlan, Trainer
@@ -39,7 +39,7 @@ def warm_up(config: CampaignConfig) -> None:
     precision, shape = config.net.precision, config.net.network()
     device = find_devices(config.execution.device)[0]
     if config.cluster.kind == "local":  # elsewhere other machines' devices play
-        possible_layers(game.spec, shape, precision, torch.device(device))
+        usual_layers(game.spec, shape, precision, torch.device(device))
     network = build_network(game.spec, shape, seed=0)
     with make_evaluator(network, precision=precision) as evaluator:
         search = make_search(
