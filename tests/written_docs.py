@@ -6,42 +6,98 @@ The reference of all settings ends docs/configuration.md; the table of all store
 between two markers in docs/reliability.md.
 """
 
-import inspect
 import json
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+from pydantic.fields import FieldInfo
 
 from chess_snn.campaign.artifacts import table
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.settings import bounds_text, choices, description, setting_fields
+from chess_snn.settings import description, setting_fields
+from chess_snn.types import Json
 
 DOCS = Path(__file__).parents[1] / "docs"
 REFERENCE = "<!-- Written by `python tests/written_docs.py`; do not edit below. -->"
 """Line of docs/configuration.md behind which everything is replaced."""
+OFTEN_CHANGED = {
+    "campaign.hours", "campaign.iterations", "net.size", "net.activation",
+    "self_play.games_per_iteration", "search.simulations_first", "training.batch_size",
+    "training.learning_rate", "evaluation.opponents", "execution.workers",
+}
+"""Settings that presets and guides change first; the reference shows them in bold."""
+WISHES = {
+    "Learn another game, or longer": ["campaign.*"],
+    "Use another network": [
+        "net.size", "net.activation", "net.precision", "net.blocks", "net.channels",
+        "net.rule_planes", "net.target_readout", "net.policy_gain",
+    ],
+    "Change the spikes": ["net.*", "training.spike_rate_weight"],
+    "Play more games": ["self_play.*games*", "search.simulations*"],
+    "Begin and end games otherwise": [
+        "self_play.*share*", "self_play.*plies_*", "self_play.random*", "self_play.truncated*",
+    ],
+    "Choose moves otherwise": ["search.kind", "search.below_root", "self_play.*", "search.*"],
+    "Learn faster": [
+        "training.learning_rate", "training.*rate", "training.warmup_steps", "training.*batch*",
+        "training.presentations", "training.weight_decay", "training.average_decay",
+        "training.precision", "training.skip_limit",
+    ],
+    "Keep other positions": ["training.window*", "training.surprise*"],
+    "Learn another target": ["training.*"],
+    "Begin with games that exist": ["supervised.*"],
+    "Measure strength": ["evaluation.*"],
+    "Choose the champion otherwise": ["promotion.*"],
+    "Use this machine otherwise": ["execution.*"],
+    "Use other machines": ["cluster.*", "storage.*"],
+}
+"""What users want to do, and patterns of the settings for it; the first that fits has a setting."""
+SAME_AT_THE_END = "The same at its end"
+"""Begins the notes of settings that are the value of another one at the campaign's end."""
 TABLE = "<!-- Written by `python tests/written_docs.py`; do not edit this table. -->"
 TABLE_END = "<!-- End of the table. -->"
 
 
 def settings_reference() -> str:
-    """Markdown: a table for each group of settings."""
+    """Markdown: a list for each wish of a user, with the first sentence of each note."""
     defaults = config_values(CampaignConfig())
-    parts = []
-    for group, field in setting_fields(CampaignConfig).items():
-        rows = []
-        for name, setting in setting_fields(field.annotation).items():
-            allowed = (
-                ", ".join(f"`{choice}`" for choice in choices(setting))
-                or bounds_text(setting, ", ").replace(">=", "≥").replace("<=", "≤")
-            )
-            rows.append(
-                f"| `{group}.{name}` | `{json.dumps(defaults[group][name])}` | {allowed} "
-                f"| {description(setting)} |"
-            )
-        head = f"### `[{group}]`\n\n{inspect.getdoc(field.annotation)}\n"
-        parts.append("\n".join([head, "| setting | default | allowed | |", "| - | - | - | - |",
-                                *rows]))
+    fields = {
+        f"{group}.{name}": setting for group, field in setting_fields(CampaignConfig).items()
+        for name, setting in setting_fields(field.annotation).items()
+    }
+    parts, left = [], list(fields)
+    for wish, patterns in WISHES.items():
+        names = list(dict.fromkeys(
+            name for pattern in patterns for name in left if fnmatchcase(name, pattern)
+        ))
+        left = [name for name in left if name not in names]
+        lines = [
+            setting_line(name, fields, defaults) for name in names
+            if not fields[name].description.startswith(SAME_AT_THE_END)
+        ]
+        parts.append("\n".join([f"### {wish}\n", *lines]))
+    assert not left, f"no wish of WISHES has {left}"
     return "\n\n".join(parts) + "\n"
+
+
+def setting_line(name: str, fields: dict[str, FieldInfo], defaults: Json) -> str:
+    """``- `net.size` (`"tiny"`): What it does.``, with its value at the campaign's end if any."""
+    sentence = re.split(r"(?<=\.) (?=[A-Z`])", description(fields[name]))[0]
+    names, values = name, value_of(name, defaults)
+    last = name.replace("_first", "_last")
+    if last != name and fields[last].description.startswith(SAME_AT_THE_END):
+        names, values = f"{name}`, `_last", f"{values}, {value_of(last, defaults)}"
+        sentence = re.sub(r"[,;]? at the start of the campaign", "", sentence)
+    names = f"`{names}`" if name not in OFTEN_CHANGED else f"**`{names}`**"
+    return f"- {names} ({values}): {sentence}"
+
+
+def value_of(name: str, defaults: Json) -> str:
+    """The default of a setting as code."""
+    group, _, setting = name.partition(".")
+    return f"`{json.dumps(defaults[group][setting])}`"
 
 
 def write_reference(document: Path) -> None:

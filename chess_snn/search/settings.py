@@ -40,8 +40,8 @@ class SearchSettings:
     simulations_last: int = Field(default=32, ge=1, le=MAX_SIMULATIONS)
     """The same at its end; it changes linearly in between."""
     considered_actions: int = Field(default=16, ge=2, le=1024)
-    """Gumbel: number of root actions that sequential halving starts from in self-play, whose
-    targets shall tell of many; an eighth of the simulations if that is more."""
+    """Gumbel: number of root actions that sequential halving starts from in self-play. Many tell
+    the policy target more; it is an eighth of the simulations if that is more."""
     considered_in_play: int = Field(default=0, ge=0, le=1024)
     """Gumbel: the same in matches and analyses. With 0, games of two players take the square root
     of the simulations: the replies to a few actions tell more than one look at many. Games of one

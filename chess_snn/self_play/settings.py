@@ -49,9 +49,9 @@ class SelfPlaySettings:
     restart_share_last: float = Field(default=0.2, ge=0, le=1)
     """The same at its end."""
     mismatch_share_first: float = Field(default=0.0, ge=0, le=1)
-    """Share of games that start after one side has played for material against random moves, for 1
-    to 80 plies, so that the network learns to win against weak players; at the start of the
-    campaign."""
+    """Share of games that start after one side has played for material against random moves, at the
+    start of the campaign. It does so for 1 to 80 plies, and the network learns to win against weak
+    players."""
     mismatch_share_last: float = Field(default=0.0, ge=0, le=1)
     """The same at its end."""
     mismatch_policy_share: float = Field(default=0.0, ge=0, le=1)

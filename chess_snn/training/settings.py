@@ -40,15 +40,15 @@ class TrainingSettings:
     weight_decay: float = Field(default=1e-4, ge=0, le=1)
     """Decoupled weight decay; normalisation layers and biases have none."""
     average_decay: float = Field(default=0.0, ge=0, lt=1)
-    """If above 0, the network that plays is a running average of the weights, which keeps this
-    share of itself in a step (less in the first steps). 0 plays the newest weights."""
+    """Share of itself that a running average of the weights keeps in a step; 0 has no average.
+    Above 0 the average plays; it keeps less of itself in the first steps."""
     skip_limit: int = Field(default=5, ge=0, le=1000)
-    """Consecutive steps that may be skipped because their loss or gradient is not finite; one more
+    """Consecutive steps that may be skipped because their loss or gradient is not finite. One more
     stops the campaign and discards the generation. A skipped step changes nothing. Steps that
     overflow in fp16 because of the loss scale are not counted."""
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
-    played without search. `search`: cross-entropy with the search's policy target."""
+    played without search; `search`: cross-entropy with the search's policy target."""
     entropy_bonus: float = Field(default=0.0, ge=0)
     """Weight of the policy's entropy, which lowers the loss; for games without search."""
     value_weight: float = Field(default=1.0, ge=0)
@@ -56,7 +56,7 @@ class TrainingSettings:
     root_value_share: float = Field(default=0.25, ge=0, le=1)
     """Share of the search's root value in the value target; the rest is the game's outcome."""
     td_lambda: float = Field(default=1.0, ge=0, le=1)
-    """In a game with rewards, the lambda of the value target: 1 sums all rewards up to the game's
+    """In a game with rewards, the lambda of the value target. 1 sums all rewards up to the game's
     end, smaller values use more of the root values along the way."""
     final_td_lambda: float = Field(default=1.0, ge=0, le=1)
     """`td_lambda` at the end of the campaign, as a share of its first value. Long returns spread
@@ -64,8 +64,8 @@ class TrainingSettings:
     plies_left_weight: float = Field(default=0.1, ge=0, le=10)
     """Weight of the auxiliary loss: plies from a position to the end of its game."""
     spike_rate_weight: float = Field(default=0.0, ge=0, le=1000)
-    """Weight of the spike-rate penalty: the share of neurons and ticks that spike, in [0, 1], is
-    added to the loss (of `ilif` neurons, spikes as a share of `net.levels`). 0 does not measure it
+    """Weight of the spike-rate penalty in the loss. The rate is the share of neurons and ticks that
+    spike, in [0, 1] (of `ilif` neurons, spikes as a share of `net.levels`). 0 does not measure it
     in training. For spiking networks only."""
     window_positions: int = Field(default=250_000, ge=2)
     """Initial size of the replay window in positions, at least `batch_size`; c of `window_growth`.

@@ -129,9 +129,9 @@ class EvaluationSettings:
     """Simple won positions that a new generation plays out against itself; an alarm reads how many
     it wins. None in a game of one player."""
     ladder_test: bool = False
-    """Whether a new generation is also rated on the ladder, the players of known strength that come
-    with chess-snn, by games against those near its own strength. Without Stockfish only the players
-    that need no engine are used."""
+    """Whether a new generation is also rated on the ladder of players that come with chess-snn. It
+    plays against those near its own strength. Without Stockfish only the players that need no
+    engine are used."""
     ladder_test_games: int = Field(default=120, ge=2, le=_MOST_LADDER_GAMES)
     """Largest number of games of a ladder test."""
     ladder_test_simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
@@ -140,11 +140,13 @@ class EvaluationSettings:
     ladder_test_pairs: int = Field(default=5, ge=1, le=_MOST_LADDER_GAMES // 2)
     """Openings, each played with both colours, before a ladder test chooses its next opponent."""
     ladder_test_interval: float = Field(default=150.0, gt=0, le=10_000)
-    """A ladder test ends when the 95 % interval of the distance to the most frequent opponent is at
-    most this many points wide, or when all its games are played."""
+    """Width of the 95 % interval, in Elo points, at which a ladder test ends. The interval is that
+    of the distance to the most frequent opponent; a test also ends when all its games are played.
+    """
     final_openings: int = Field(default=0, ge=0, le=100_000)
-    """Openings of each match at the end of the campaign: against `random` without search and with
-    it, `greedy`, and the network of a third of the campaign earlier; 0 plays none."""
+    """Openings of each match at the end of the campaign; 0 plays none. The matches are against
+    `random` without search and with it, `greedy`, and the network of a third of the campaign
+    earlier."""
     final_simulations: int = Field(default=64, ge=1, le=MAX_SIMULATIONS)
     """Simulations of the networks per move in those matches."""
 
@@ -169,9 +171,9 @@ class PromotionSettings:
     """When an evaluated generation, the candidate, becomes the champion."""
 
     rule: PromotionRule = "sprt"
-    """`sprt`: the candidate plays the champion until a sequential test ends the match or its
-    openings are played; then it is promoted unless all games so far rate it below the champion.
-    `score`: no games; the mean scores over the opponents are compared."""
+    """What promotes a candidate: `sprt`, a match against the champion, or `score`, its mean score
+    over the opponents. With `sprt` a sequential test ends the match, or its openings are played;
+    then the candidate is promoted unless all games so far rate it below the champion."""
     elo0: Elo = -75.0
     """Hypothesis of the test: the candidate is this many Elo points above the champion (below, if
     negative). The match ends early once the games favour one hypothesis clearly."""
