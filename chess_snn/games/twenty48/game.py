@@ -1,27 +1,31 @@
-"""2048 behind the :class:`chess_snn.games.base.Game` protocol."""
+"""2048 behind the :class:`chess_snn.games.base.Game` protocol.
+
+An input plane is one ``uint64``: bit s is cell s. Plane e, from 0 to 15, holds the cells whose
+exponent is e (plane 0: the empty ones); the last plane is all ones in an afterstate.
+"""
 
 from typing import Final
 
 import numpy as np
 
 from chess_snn.games.base import Game, GameBatch, GameSpec, ValueKind
+from chess_snn.games.bits import ONE, ZERO
 from chess_snn.games.twenty48 import notation
-from chess_snn.games.twenty48.boards import NUM_SYMMETRIES
+from chess_snn.games.twenty48.boards import NUM_SYMMETRIES, VIEWED_ACTION, view_board
 from chess_snn.games.twenty48.expectimax import line_values, plan_actions, write_values
 from chess_snn.games.twenty48.layout import (
+    BOARD,
+    MAX_EXPONENT,
     MAX_LEGAL,
+    NATURE,
+    NATURE_MOVES,
     NUM_ACTIONS,
+    NUM_CELLS,
     SCORE_UNIT,
     SIDE,
     STATE_WORDS,
     TERMINATIONS,
     slide_table,
-)
-from chess_snn.games.twenty48.planes import (
-    NUM_PLANES,
-    view_rows,
-    write_largest_tiles,
-    write_planes,
 )
 from chess_snn.games.twenty48.step import (
     list_legal,
@@ -30,6 +34,7 @@ from chess_snn.games.twenty48.step import (
     write_probabilities,
     write_starts,
 )
+from chess_snn.jit import kernel
 from chess_snn.types import (
     Float32Array,
     Int16Array,
@@ -38,6 +43,11 @@ from chess_snn.types import (
     UInt8Array,
     UInt64Array,
 )
+
+_NATURE_PLANE: Final = MAX_EXPONENT + 1
+NUM_PLANES: Final = _NATURE_PLANE + 1
+_ALL: Final = np.uint64((1 << NUM_CELLS) - 1)
+_EXPONENT_MASK: Final = np.uint64(MAX_EXPONENT)
 
 TWENTY48_SPEC: Final = GameSpec(
     name="2048",
@@ -189,3 +199,36 @@ class Twenty48Game(Game):
     def format_action(self, state: UInt64Array, action: int) -> str:
         """A legal action or event at ``state`` uint64[2] as text."""
         return notation.format_action(state, action)
+
+
+@kernel
+def write_planes(states: UInt64Array, planes: UInt64Array) -> None:
+    """Fill ``planes`` uint64[B, 17] from ``states`` uint64[B, 2]."""
+    for i in range(len(states)):
+        planes[i] = ZERO
+        board = states[i, BOARD]
+        for cell in range(NUM_CELLS):
+            exponent = board >> np.uint64(4 * cell) & _EXPONENT_MASK
+            planes[i, exponent] |= ONE << np.uint64(cell)
+        if states[i, NATURE] == NATURE_MOVES:
+            planes[i, _NATURE_PLANE] = _ALL
+
+
+@kernel
+def write_largest_tiles(states: UInt64Array, tiles: Int64Array) -> None:
+    """Fill ``tiles`` int64[B] from ``states`` uint64[B, 2]; 0 on an empty board."""
+    for i in range(len(states)):
+        largest = ZERO
+        for cell in range(NUM_CELLS):
+            largest = max(largest, states[i, BOARD] >> np.uint64(4 * cell) & _EXPONENT_MASK)
+        tiles[i] = ONE << largest if largest != ZERO else ZERO
+
+
+@kernel
+def view_rows(states: UInt64Array, actions: Int16Array, symmetries: UInt8Array) -> None:
+    """Put ``states`` uint64[B, 2] and ``actions`` int16[B, K] into the views uint8[B] in place."""
+    for i in range(len(states)):
+        states[i, BOARD] = view_board(states[i, BOARD], np.uint64(symmetries[i]))
+        for j in range(actions.shape[1]):
+            if 0 <= actions[i, j] < NUM_ACTIONS:
+                actions[i, j] = VIEWED_ACTION[symmetries[i], actions[i, j]]
