@@ -1,5 +1,8 @@
 """The iterations of a campaign: self-play shards side by side, training, evaluation, promotion.
 
+The order of the stages, and what may run beside what. Everything here can be repeated, for each
+stage looks for its outcome first. File 16 of 16 of the spine in docs/architecture.md.
+
 Each iteration plays as soon as the network that it plays with is trained, so a generation is
 evaluated while the next iteration plays. Its flow run begins before, while that network is trained:
 where Prefect's server is busy, the start of one takes two seconds, in which workers would wait. No

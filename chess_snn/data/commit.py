@@ -1,5 +1,8 @@
 """The commit protocol: a folder appears under its name complete and on the disk, or not at all.
 
+The reason why anything may be killed at any moment. Read ``staged_folder``, by which every artifact
+is written. File 11 of 16 of the spine in docs/architecture.md.
+
 Write into a temporary sibling, sync every file and folder, write MANIFEST.json last, sync it,
 rename the sibling onto its target, sync the parent. A process killed at any instant leaves at most
 a temporary folder, which no reader opens and :func:`chess_snn.data.sweep_temporaries` removes.

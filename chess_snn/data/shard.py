@@ -1,5 +1,8 @@
 """Shards: the games of one self-play task as one immutable Zip file of Zarr arrays.
 
+The form of stored games: a file that is written once. Read ``write_shard`` and ``read_shard``. File
+10 of 16 of the spine in docs/architecture.md.
+
 Every column is a Zarr array of its own. State words are stored word by word (a transposing codec):
 a word changes little from one position to the next, so each column of words shrinks to about a
 byte a position. Every chunk is written, even an empty one, and carries zstd's checksum; Zarr

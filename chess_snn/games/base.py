@@ -1,5 +1,9 @@
 """Protocol of a game: all that the rest of the system may know of it.
 
+Start here: chess and 2048 are this one protocol, and all that follows asks it alone. Read
+``GameSpec`` for the numbers of a game, ``GameBatch`` for games in play, and ``Game`` for what can
+be asked. File 1 of 16 of the spine in docs/architecture.md.
+
 A game is a set of batched kernels over rows of ``uint64``. Nothing above this package asks *which*
 game it is; it reads :class:`GameSpec` and calls :class:`Game`. The protocol covers one- and
 two-player games, deterministic or with chance events.

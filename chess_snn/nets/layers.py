@@ -1,5 +1,9 @@
 """The parts a network is built of. A part keeps no state between calls.
 
+The convolutions, blocks and heads around the neurons. Read ``Block`` for the shortcut that carries
+currents past the spikes, and the two heads for how spikes become numbers. File 3 of 16 of the spine
+in docs/architecture.md.
+
 Dimensions: T ticks, B batch, C channels, H and W board, F features, A actions, V outputs of the
 value head, X any of them. The heads take what the last neurons of the trunk fired.
 """

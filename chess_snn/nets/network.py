@@ -1,5 +1,8 @@
 """The network: bitplanes in, policy logits, value logits and the plies left out.
 
+The layers put together. Read ``Network.forward``: it is the whole path from a position to a policy
+and a value. File 4 of 16 of the spine in docs/architecture.md.
+
 A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
 ReLU baseline. The input does not change over the ticks, so the stem is computed once.
 

@@ -1,5 +1,9 @@
 """The leaky integrate-and-fire neuron, as pure functions with the state passed explicitly.
 
+The neuron that gives the project its name. Read the three equations and ``lif_step``, which is all
+of the dynamics; what follows makes the same passes fast, with a gradient. File 2 of 16 of the spine
+in docs/architecture.md.
+
 For the current x of tick t, with the membrane at v = 0 before the first tick::
 
     h[t] = decay * v[t-1] + x[t]            charge

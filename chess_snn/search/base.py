@@ -1,5 +1,8 @@
 """The interface of every search, and the search without a tree.
 
+The border between searching and playing. Read ``Search.run`` and ``SearchResult``: self-play needs
+nothing else of a search. File 5 of 16 of the spine in docs/architecture.md.
+
 Root positions go in; chosen actions and policy targets come out. Self-play, players and analysis
 call :meth:`Search.run` and do not know whether it asked the network once a position
 (:class:`PolicySearch`) or grew a tree.

@@ -1,5 +1,8 @@
 """Gumbel AlphaZero at the root: simulations by sequential halving, a target from completed values.
 
+The search by default, at the root: which actions get the simulations, which one is played, and what
+the network shall learn from it. File 6 of 16 of the spine in docs/architecture.md.
+
 Danihelka et al. 2022, §2 to §4.
 
 Sampling without replacement by Gumbel noise makes the played action at least as good, in

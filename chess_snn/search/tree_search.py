@@ -1,5 +1,8 @@
 """The batched search: all trees advance together, in waves of simulations.
 
+The way in which simulations are made, for all games at once. Read ``TreeSearch.run``: plant, wave
+after wave, conclude. File 7 of 16 of the spine in docs/architecture.md.
+
 A wave descends every tree to a leaf, or to several where none depends on what another one finds. It
 steps the game there, asks the network about all new leaves at once, and backs the values up. Trees
 know no game and the game knows no tree.

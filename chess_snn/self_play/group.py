@@ -1,5 +1,8 @@
 """A group of games on one search: one search call a ply for all of its games in play.
 
+The loop of self-play. Read ``GameGroup.play_ply``: search, record, step, and replace games that are
+over. File 9 of 16 of the spine in docs/architecture.md.
+
 The games in play live in *rows* of one batch. A game that ends frees its row for the group's next
 game; when no game is left to start, rows are dropped, so that the network never sees a dead row.
 

@@ -1,5 +1,8 @@
 """Plays many games against itself at once on one device.
 
+The call that a worker makes to get games. Read ``play_games``: it plans games, deals them to groups
+and counts what they were. File 8 of 16 of the spine in docs/architecture.md.
+
 Games are dealt to *groups* that run side by side: while one waits for the network, another is in
 the rules or in its tree.
 """

@@ -1,5 +1,8 @@
 """The losses, in fp32, over one batch of positions.
 
+The aims of learning at a position: the policy of the search, the value of the game, and how long it
+lasts. Read ``compute_losses``. File 12 of 16 of the spine in docs/architecture.md.
+
 Dimensions: B positions, L columns for legal actions.
 """
 

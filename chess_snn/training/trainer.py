@@ -1,5 +1,8 @@
 """The optimiser loop: one network, samples from a replay window, one device or several ranks.
 
+The path from the replay window to new weights. Read ``Trainer.run``, the loop over optimiser steps,
+and ``_draw``, which has all of its randomness. File 13 of 16 of the spine in docs/architecture.md.
+
 Every rank draws the same samples from the same stream, and gathers and computes its share of them
 alone. So each sample is used once, and what is drawn does not depend on the number of ranks.
 """

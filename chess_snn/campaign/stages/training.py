@@ -1,4 +1,8 @@
-"""The stage of training: an iteration's games, and those before them, make the next generation."""
+"""The stage of training: an iteration's games, and those before them, make the next generation.
+
+The other half of an iteration, in the same form: look for the outcome, else load, train, and
+commit. Read ``train_generation``. File 15 of 16 of the spine in docs/architecture.md.
+"""
 
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
