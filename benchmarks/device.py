@@ -30,8 +30,8 @@ from chess_snn.cores import available_cores
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import Evaluator, NetConfig, net_config
-from chess_snn.nets.config import SIZES
-from chess_snn.nets.cuda_evaluator import NUM_LANES
+from chess_snn.nets.gpu.cuda_evaluator import NUM_LANES
+from chess_snn.nets.model.config import SIZES
 from chess_snn.search import Search, SearchSettings, make_search
 from chess_snn.self_play import play_games
 

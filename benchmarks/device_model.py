@@ -18,9 +18,9 @@ import numpy as np
 
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig
-from chess_snn.nets.layers import MOST_NORM_TICKS
-from chess_snn.nets.operations import count_operations
-from chess_snn.nets.static_batch import ROW_SIZES, row_bucket
+from chess_snn.nets.analysis.operations import count_operations
+from chess_snn.nets.gpu.static_batch import ROW_SIZES, row_bucket
+from chess_snn.nets.model.layers import MOST_NORM_TICKS
 
 CONV_FLOPS: Final = {32: 165e12, 64: 470e12, 128: 760e12, 256: 755e12}
 """Operations/s of a 3x3 convolution in bf16, by channels; between them it is interpolated."""
@@ -36,7 +36,8 @@ _TRAINING_CONV_SHARE: Final = 0.93
 """Of the rate in inference: the three convolutions of a training step."""
 _FUSED_PASSES, _TRAINING_PASSES = 16.5, 24
 """Times a training step moves one layer's spikes, as counted in
-:mod:`chess_snn.nets.norm_neuron_triton`; the first where normalisation and neurons are one pass."""
+:mod:`chess_snn.nets.gpu.norm_neuron_triton`; the first where normalisation and neurons are one
+pass."""
 _REST_S, _REST_S_A_CHANNEL = 0.06e-6, 0.06e-6 / 64
 """Expanding planes, the stem's padding, the readouts and the value head, a position."""
 _TRAINING_REST_S: Final = 0.5e-6

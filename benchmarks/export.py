@@ -30,7 +30,7 @@ from chess_snn.campaign.models.exporting import Format, export_for_others
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.games import get_game
 from chess_snn.nets import InferenceOutput, Network, freeze
-from chess_snn.nets.folded_layers import INPUT, fold_layers
+from chess_snn.nets.analysis.folded_layers import INPUT, fold_layers
 
 MOST_ROUNDING: Final = 1e-4
 """Of logits where all spikes agree, and of charges at the threshold."""

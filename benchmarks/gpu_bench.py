@@ -19,7 +19,7 @@ from benchmarks.net import matrix_flops_per_s
 from benchmarks.report import Report
 from chess_snn.nets import NetConfig
 from chess_snn.nets.inference_neurons import InferenceNeurons, ReferenceNeurons, choose_neurons
-from chess_snn.nets.neuron import lif, lif_on_gpu
+from chess_snn.nets.model.neuron import lif, lif_on_gpu
 
 _PACE: Final = Pace(rounds=5, turn_s=0.05)
 _PACKAGES: Final = ("torch", "triton", "numpy", "numba")

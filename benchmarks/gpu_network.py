@@ -20,10 +20,10 @@ from benchmarks.random_data import random_positions
 from benchmarks.spiking_peers import infer, installed_peers, notes_on_missing_peers
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, Precision, build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.cuda_evaluator import NUM_LANES
+from chess_snn.nets.analysis.operations import POLICY_READOUT, count_operations
+from chess_snn.nets.gpu.cuda_evaluator import NUM_LANES
+from chess_snn.nets.gpu.static_batch import COLUMN_SIZES, StaticBatch
 from chess_snn.nets.inference import usual_layers
-from chess_snn.nets.operations import POLICY_READOUT, count_operations
-from chess_snn.nets.static_batch import COLUMN_SIZES, StaticBatch
 
 TARGETS: Final = {"small": 800_000.0, "base": 200_000.0}
 """Least evaluations/s at the largest batch."""

@@ -14,8 +14,8 @@ from chess_snn.cores import num_cores
 from chess_snn.data import ReplayWindow
 from chess_snn.games import get_game
 from chess_snn.nets import Evaluator, NetConfig, build_network, make_evaluator, net_config
-from chess_snn.nets.cuda_evaluator import NUM_LANES
-from chess_snn.nets.static_batch import ROW_SIZES
+from chess_snn.nets.gpu.cuda_evaluator import NUM_LANES
+from chess_snn.nets.gpu.static_batch import ROW_SIZES
 from chess_snn.self_play import play_games
 from chess_snn.training import TrainingSettings
 from chess_snn.training.settings import Precision

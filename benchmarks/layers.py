@@ -9,7 +9,7 @@ from benchmarks.random_data import random_positions
 from benchmarks.report import Quick, Report, benchmark
 from chess_snn.games import get_game
 from chess_snn.nets import CpuEvaluator, NetConfig, build_network, freeze
-from chess_snn.nets.conv_neuron import LayerKind
+from chess_snn.nets.gpu.conv_neuron import LayerKind
 
 _SIZES: Final = ((3, 32), (6, 64), (10, 128))
 _BATCHES: Final = (1, 4, 16, 64, 256)

@@ -42,10 +42,10 @@ from chess_snn.nets import (
     make_evaluator,
     net_config,
 )
-from chess_snn.nets.config import SIZES
+from chess_snn.nets.analysis.operations import POLICY_READOUT, count_operations
 from chess_snn.nets.inference import PRECISIONS
 from chess_snn.nets.inference_neurons import InferenceNeurons
-from chess_snn.nets.operations import POLICY_READOUT, count_operations
+from chess_snn.nets.model.config import SIZES
 
 _BATCHES: Final = {"tiny": (1, 16, 64, 256), "small": (1, 16, 64, 256), "base": (16, 64)}
 _BATCHES_QUICK: Final = {"tiny": (1, 8), "small": (1, 8)}

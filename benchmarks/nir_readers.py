@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.nets import InferenceOutput, Network, freeze
-from chess_snn.nets.folded_layers import FoldedLayers
+from chess_snn.nets.analysis.folded_layers import FoldedLayers
 from chess_snn.nets.inference_neurons import ReferenceNeurons
-from chess_snn.nets.neuron import lif_step
+from chess_snn.nets.model.neuron import lif_step
 
 
 def with_snntorch(path: Path) -> nn.Module:
@@ -207,5 +207,5 @@ def _read(path: Path) -> Any:
 
 def _step_s() -> float:
     """Seconds of a tick in our files; imported late, for it needs nir."""
-    step_s: float = importlib.import_module("chess_snn.nets.nir_file").DT
+    step_s: float = importlib.import_module("chess_snn.nets.analysis.nir_file").DT
     return step_s

@@ -17,7 +17,7 @@ from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.nets import CpuEvaluator, Evaluator, build_network, freeze, net_config
-from chess_snn.nets.conv_neuron import LayerKind
+from chess_snn.nets.gpu.conv_neuron import LayerKind
 from chess_snn.search import PolicySearch
 from chess_snn.self_play import SelfPlaySettings, SelfPlayStatistics, play_games
 

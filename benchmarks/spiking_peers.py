@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from benchmarks.harness import QUICK, Work, rates_in_turn
 from chess_snn.nets import NetConfig, Network, NetworkOutput, Precision
-from chess_snn.nets.layers import Neurons
+from chess_snn.nets.model.layers import Neurons
 
 MakePeer: TypeAlias = Callable[[Network], Network]
 

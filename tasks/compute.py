@@ -18,7 +18,7 @@ from chess_snn.errors import (
     WorkersLostError,
 )
 from chess_snn.failpoints import failpoint
-from chess_snn.nets.gpu_faults import explain
+from chess_snn.nets.gpu.gpu_faults import explain
 from chess_snn.types import LogFn
 from tasks.cluster.identity import resource
 from tasks.cluster.worker_pool import WorkerPool

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.nets import NetConfig
-from chess_snn.nets.config import SIZES
+from chess_snn.nets.model.config import SIZES
 
 STORED = Path(__file__).parent / "data" / "stored"
 OLDEST = STORED / "campaign"

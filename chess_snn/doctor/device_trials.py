@@ -27,7 +27,7 @@ from chess_snn.errors import ChessSnnError
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.nets import Evaluator, Network, build_network, make_evaluator
-from chess_snn.nets.gpu_faults import LEAVE_OUT, explain
+from chess_snn.nets.gpu.gpu_faults import LEAVE_OUT, explain
 
 _SETTINGS: Final = (
     "self_play.games_per_iteration=64", "self_play.games_per_shard=64",

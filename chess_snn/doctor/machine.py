@@ -21,9 +21,9 @@ from chess_snn.cores import num_cores
 from chess_snn.doctor.findings import Finding, broken, note, ok
 from chess_snn.jit import kernel_folder
 from chess_snn.kernel_files import damaged_files
-from chess_snn.nets.cuda_kernel import has_cuda_bindings
-from chess_snn.nets.gpu_faults import explain, gpu_fault
-from chess_snn.nets.neuron import has_triton
+from chess_snn.nets.gpu.cuda_kernel import has_cuda_bindings
+from chess_snn.nets.gpu.gpu_faults import explain, gpu_fault
+from chess_snn.nets.model.neuron import has_triton
 
 PROC: Final = Path("/proc")
 CGROUP: Final = Path("/sys/fs/cgroup")

@@ -1,12 +1,11 @@
 """Networks: spiking ones and their ReLU baselines, in training and in play.
 
 :func:`build_network` makes one, :func:`make_evaluator` lets it answer, :func:`save_network` and
-:func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.neuron`.
+:func:`load_network` keep it. The neuron's equations stand in :mod:`chess_snn.nets.model.neuron`.
 """
 
-from chess_snn.nets.activity import LayerActivity, record_activity
-from chess_snn.nets.config import MOST_TICKS, SIZES, Activation, NetConfig, Size, net_config
-from chess_snn.nets.counts import (
+from chess_snn.nets.analysis.activity import LayerActivity, record_activity
+from chess_snn.nets.analysis.counts import (
     LayerSpikes,
     SpikeCounts,
     WorkCounts,
@@ -15,16 +14,17 @@ from chess_snn.nets.counts import (
     footprint,
     measuring_spike_rate,
 )
-from chess_snn.nets.cpu_evaluator import CpuEvaluator, keep_freed_memory
-from chess_snn.nets.cuda_evaluator import CudaEvaluator
+from chess_snn.nets.analysis.operations import Operations, count_operations
+from chess_snn.nets.cpu.cpu_evaluator import CpuEvaluator, keep_freed_memory
 from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
+from chess_snn.nets.gpu.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, Precision, freeze
 from chess_snn.nets.make_evaluator import make_evaluator
-from chess_snn.nets.network import LegalOutput, Network, NetworkOutput, build_network
-from chess_snn.nets.operations import Operations, count_operations
-from chess_snn.nets.planes import expand_planes, network_input
-from chess_snn.nets.values import read_value, value_target
-from chess_snn.nets.weights import (
+from chess_snn.nets.model.config import MOST_TICKS, SIZES, Activation, NetConfig, Size, net_config
+from chess_snn.nets.model.network import LegalOutput, Network, NetworkOutput, build_network
+from chess_snn.nets.model.planes import expand_planes, network_input
+from chess_snn.nets.model.values import read_value, value_target
+from chess_snn.nets.model.weights import (
     load_network,
     network_digest,
     save_network,

@@ -8,9 +8,9 @@ integers as they stand: nothing is rounded but the weights, to 127 steps of each
 largest. Products are summed in 32-bit integers, exactly and in any order. On processors with
 integer dot products (VNNI, AMX) that is about twice as fast as bfloat16.
 
-In int8 on a GPU all blocks are one kernel (:mod:`chess_snn.nets.trunk`), or where that does not
-fit each convolution with its neurons is one (:mod:`chess_snn.nets.conv_neuron`). On a CPU all
-convolutions of integer neurons may be one (:mod:`chess_snn.nets.trunk_cpu`).
+In int8 on a GPU all blocks are one kernel (:mod:`chess_snn.nets.gpu.trunk`), or where that does not
+fit each convolution with its neurons is one (:mod:`chess_snn.nets.gpu.conv_neuron`). On a CPU all
+convolutions of integer neurons may be one (:mod:`chess_snn.nets.cpu.trunk_cpu`).
 
 Processors without bfloat16 (those with AVX2 alone) multiply in float32 what others multiply in
 bfloat16, and round the currents to bfloat16: the same numbers, but for the order of sums.
@@ -32,27 +32,27 @@ from chess_snn.config import check_choice
 from chess_snn.devices import processor_has_bfloat16
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
-from chess_snn.nets.config import NetConfig
-from chess_snn.nets.conv_neuron import (
+from chess_snn.nets.cpu.dot_tile import TILE_OUTPUTS
+from chess_snn.nets.cpu.trunk_cpu import CompiledTrunk, can_compile_trunk
+from chess_snn.nets.folded_convs import BinaryConv, FloatConv
+from chess_snn.nets.gpu.conv_neuron import (
     MOST_FUSED_TICKS,
     FusedConv,
     LayerKind,
     SeparateLayer,
     can_fuse,
 )
-from chess_snn.nets.dot_tile import TILE_OUTPUTS
-from chess_snn.nets.folded_convs import BinaryConv, FloatConv
+from chess_snn.nets.gpu.trunk import FusedTrunk, can_fuse_trunk
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
-from chess_snn.nets.layers import (
+from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.layers import (
     INPUTS_MULTIPLE,
     Block,
     ConvNorm,
     add_empty_inputs,
 )
-from chess_snn.nets.network import Network
-from chess_snn.nets.readouts import PolicyReadout, read_float32, squares_first
-from chess_snn.nets.trunk import FusedTrunk, can_fuse_trunk
-from chess_snn.nets.trunk_cpu import CompiledTrunk, can_compile_trunk
+from chess_snn.nets.model.network import Network
+from chess_snn.nets.model.readouts import PolicyReadout, read_float32, squares_first
 
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
@@ -70,7 +70,7 @@ class InferenceOutput:
     policy_logits_BA: Tensor
     """float32[B, A], legal or not."""
     value_logits_BV: Tensor
-    """float32[B, V]: what :func:`chess_snn.nets.values.read_value` reads the value from."""
+    """float32[B, V]: what :func:`chess_snn.nets.model.values.read_value` reads the value from."""
 
 
 FoldedLayer = SeparateLayer | FusedConv

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import relu
 
-from chess_snn.nets import integer_kernels, neuron_kernels
-from chess_snn.nets.config import NetConfig
-from chess_snn.nets.integer_neuron import integer_spikes
-from chess_snn.nets.neuron import check_same_layout, has_triton, lif, like_ticks_of
-from chess_snn.nets.neuron_cpu import memory_of
+from chess_snn.nets.cpu import integer_kernels, neuron_kernels
+from chess_snn.nets.cpu.neuron_cpu import memory_of
+from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.integer_neuron import integer_spikes
+from chess_snn.nets.model.neuron import check_same_layout, has_triton, lif, like_ticks_of
 
 NeuronKind = Literal["compiled", "fused", "reference", "relu"]
 
@@ -58,7 +58,7 @@ class InferenceNeurons(Protocol):
 
 
 class ReferenceNeurons:
-    """The definitions, :func:`chess_snn.nets.neuron.lif` among them, on any device."""
+    """The definitions, :func:`chess_snn.nets.model.neuron.lif` among them, on any device."""
 
     kind: Final = "reference"
     adds_bias_for_nothing: Final = False
@@ -91,9 +91,9 @@ class ReferenceNeurons:
 
 
 class CompiledNeurons:
-    """The kernels of :mod:`chess_snn.nets.neuron_kernels` on CPU tensors, mostly in place.
+    """The kernels of :mod:`chess_snn.nets.cpu.neuron_kernels` on CPU tensors, mostly in place.
 
-    Integer neurons have those of :mod:`chess_snn.nets.integer_kernels`.
+    Integer neurons have those of :mod:`chess_snn.nets.cpu.integer_kernels`.
     """
 
     kind: Final = "compiled"
@@ -148,14 +148,14 @@ class CompiledNeurons:
 
 
 class FusedNeurons:
-    """The kernels of :mod:`chess_snn.nets.neuron_triton` on CUDA tensors, mostly in place."""
+    """The kernels of :mod:`chess_snn.nets.gpu.neuron_triton` on CUDA tensors, mostly in place."""
 
     kind: Final = "fused"
     adds_bias_for_nothing: Final = True
 
     def __init__(self, config: NetConfig) -> None:
         # Triton comes with torch for CUDA, and with no other torch.
-        from chess_snn.nets import neuron_triton  # noqa: PLC0415
+        from chess_snn.nets.gpu import neuron_triton  # noqa: PLC0415
 
         self._kernels = neuron_triton
         self._constants = config.decay, config.threshold

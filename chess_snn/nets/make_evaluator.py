@@ -3,11 +3,11 @@
 import torch
 
 from chess_snn.devices import find_device
-from chess_snn.nets.cpu_evaluator import CpuEvaluator
-from chess_snn.nets.cuda_evaluator import CudaEvaluator
+from chess_snn.nets.cpu.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.evaluator import OwnedEvaluator
+from chess_snn.nets.gpu.cuda_evaluator import CudaEvaluator
 from chess_snn.nets.inference import Precision, freeze
-from chess_snn.nets.network import Network
+from chess_snn.nets.model.network import Network
 
 
 def make_evaluator(
@@ -25,7 +25,7 @@ def make_evaluator(
         num_threads: CPU threads that evaluate chunks side by side; None takes one a core. A
             GPU needs none.
         chunk_size: most positions a chunk on the CPU; None takes what was measured to be fastest,
-            see :mod:`chess_snn.nets.calibration`. A GPU takes a batch whole.
+            see :mod:`chess_snn.nets.cpu.calibration`. A GPU takes a batch whole.
         instead_of: an evaluator that is not needed any more; it is closed. On a GPU its captured
             graphs go on to a network of the same shape.
 

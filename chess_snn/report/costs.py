@@ -13,8 +13,8 @@ from chess_snn.campaign.viewing.columns import Columns
 from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
 from chess_snn.nets import Network, count_work, network_input
-from chess_snn.nets.energy import CONVENTION, FAIR, estimate_energy
-from chess_snn.nets.operations import count_operations
+from chess_snn.nets.analysis.energy import CONVENTION, FAIR, estimate_energy
+from chess_snn.nets.analysis.operations import count_operations
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.markup import element, paragraph, table, terms
 from chess_snn.types import UInt64Array

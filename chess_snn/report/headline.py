@@ -5,7 +5,7 @@ from typing import Final
 
 from chess_snn.campaign.viewing.columns import RATING_COLUMNS
 from chess_snn.campaign.viewing.figures import figure_text
-from chess_snn.nets.operations import count_operations
+from chess_snn.nets.analysis.operations import count_operations
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.markup import element, paragraph, tag, terms
 from chess_snn.wording import counted

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Final
 
 from chess_snn.nets import Network, WorkCounts, count_work, footprint, network_input
-from chess_snn.nets.energy import CONVENTION, FAIR, Estimate, estimate_energy
+from chess_snn.nets.analysis.energy import CONVENTION, FAIR, Estimate, estimate_energy
 from chess_snn.self_play import AskedPositions
 from chess_snn.types import Json
 
 COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
-"""What is counted, by the fields of :class:`chess_snn.nets.counts.WorkCounts`."""
+"""What is counted, by the fields of :class:`chess_snn.nets.analysis.counts.WorkCounts`."""
 ENERGY_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
 """Both models by name, with what they are: none is ever shown without the other."""
 

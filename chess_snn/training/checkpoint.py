@@ -40,7 +40,7 @@ from chess_snn.nets import (
     save_network,
     write_tensors,
 )
-from chess_snn.nets.weights import read_tensors
+from chess_snn.nets.model.weights import read_tensors
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from chess_snn.devices import processor_has_bfloat16
 from chess_snn.nets import Network, measuring_spike_rate
-from chess_snn.nets.calibration import single_torch_threads
+from chess_snn.nets.cpu.calibration import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.losses import Losses, compute_losses
 from chess_snn.training.settings import Precision, TrainingSettings

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.nets import Network
-from chess_snn.nets.static_batch import capture_lock
+from chess_snn.nets.gpu.static_batch import capture_lock
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.gradients import (
     LOSS_FIGURES,

@@ -25,7 +25,7 @@ from benchmarks.report import Report
 from benchmarks.simulated_device import SimulatedDevice, Stage, StageRecorder
 from chess_snn.errors import UsageError
 from chess_snn.nets import net_config
-from chess_snn.nets.static_batch import ROW_SIZES
+from chess_snn.nets.gpu.static_batch import ROW_SIZES
 
 US = 1e-6
 

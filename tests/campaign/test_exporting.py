@@ -31,7 +31,7 @@ from chess_snn.nets import (
     make_evaluator,
     network_digest,
 )
-from chess_snn.nets.planes import expand_planes
+from chess_snn.nets.model.planes import expand_planes
 from chess_snn.search import PolicySearch
 from chess_snn.training import WEIGHTS, SupervisedSettings
 

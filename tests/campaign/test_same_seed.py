@@ -26,7 +26,7 @@ from chess_snn.campaign.stages import play_shard, train_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.data import read_shard
 from chess_snn.nets import NetConfig, load_network
-from chess_snn.nets.config import SIZES
+from chess_snn.nets.model.config import SIZES
 
 CAMPAIGNS = {"chess": MICRO, "2048": MICRO_2048}
 STORED = json.loads(Path(__file__).with_name("same_seed.json").read_text())

@@ -11,7 +11,7 @@ from benchmarks import env
 from benchmarks.commands import app
 from chess_snn.cli import bench
 from chess_snn.errors import UsageError
-from chess_snn.nets.dot_tile import DOT_PRODUCT
+from chess_snn.nets.cpu.dot_tile import DOT_PRODUCT
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = [entry.name for entry in app.info.cls.table]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chess_snn.nets.conv_neuron import NUM_WARPS, choose_tiling
-from chess_snn.nets.readouts import ACTIONS_OF_A_BLOCK
+from chess_snn.nets.gpu.conv_neuron import NUM_WARPS, choose_tiling
+from chess_snn.nets.model.readouts import ACTIONS_OF_A_BLOCK
 
 ARCHITECTURES = (80, 90, 100)
 """A100, H100 and H200, B200."""
@@ -45,7 +45,7 @@ class Variant:
         return f"{self.kernel} {self.pointer} {constants}"
 
 
-NEURONS = "chess_snn.nets.neuron_triton_kernels"
+NEURONS = "chess_snn.nets.gpu.neuron_triton_kernels"
 LIF = {"DECAY": 0.5, "THRESHOLD": 0.5, "BLOCK": 1024}
 NO_BIAS, BIAS = {"CHANNELS": 0, "SPACING": 1}, {"CHANNELS": 64, "SPACING": 1}
 
@@ -71,7 +71,7 @@ def neuron_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
     ]
 
 
-CONV = "chess_snn.nets.conv_neuron_triton_kernels.convolve_and_fire"
+CONV = "chess_snn.nets.gpu.conv_neuron_triton_kernels.convolve_and_fire"
 CONV_TYPES = {
     "spikes": "*i8", "weight": "*i8", "fired": "*i8", "scale": "*fp32", "bias": "*fp32",
 }
@@ -118,7 +118,7 @@ def conv_layers(ticks: int, channels: int, **options: Any) -> list[Variant]:
     ]
 
 
-NORM = "chess_snn.nets.norm_neuron_triton_kernels"
+NORM = "chess_snn.nets.gpu.norm_neuron_triton_kernels"
 
 
 def norm_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
@@ -170,7 +170,7 @@ def norm_passes(ticks: int, pointer: str, **options: Any) -> list[Variant]:
 def legal_readout(channels: int, **options: Any) -> Variant:
     """The readout of chess's legal moves, as a network that plays launches it."""
     return Variant(
-        "chess_snn.nets.readout_triton_kernels.read_legal",
+        "chess_snn.nets.gpu.readout_triton_kernels.read_legal",
         {"CHANNELS": channels, "DEPTH": 1 << (channels - 1).bit_length(), "SQUARES": 64,
          "PLANES": 73, "COLUMNS": 64, "HAS_TARGET": True, "BLOCK": ACTIONS_OF_A_BLOCK},
         128, {"target_actions": "*i64", "legal_actions": "*i16", "num_legal": "*i32"}, "*fp32",

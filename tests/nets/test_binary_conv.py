@@ -7,9 +7,9 @@ from torch import nn
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, folded_convs, freeze, inference, net_config
-from chess_snn.nets.config import NetConfig
 from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.inference_neurons import CompiledNeurons
+from chess_snn.nets.model.config import NetConfig
 
 BOARD = (8, 8)
 

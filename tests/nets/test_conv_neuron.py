@@ -11,8 +11,8 @@ import torch
 from torch.nn.functional import conv2d
 
 from chess_snn.nets import NetConfig, build_network, freeze, net_config
-from chess_snn.nets.conv_neuron import MOST_FUSED_TICKS, NUM_WARPS, FusedConv, choose_tiling
 from chess_snn.nets.folded_convs import round_weights
+from chess_snn.nets.gpu.conv_neuron import MOST_FUSED_TICKS, NUM_WARPS, FusedConv, choose_tiling
 from chess_snn.nets.inference_neurons import ReferenceNeurons
 
 pytest.importorskip("triton", reason="triton is not installed: its kernels are not tested")

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.cuda_evaluator import NUM_LANES
+from chess_snn.nets.gpu.cuda_evaluator import NUM_LANES
+from chess_snn.nets.gpu.static_batch import StaticBatch
 from chess_snn.nets.inference import InferenceNetwork
-from chess_snn.nets.layers import INPUTS_MULTIPLE
-from chess_snn.nets.static_batch import StaticBatch
+from chess_snn.nets.model.layers import INPUTS_MULTIPLE
 
 TINY = net_config("tiny")
 WAIT_S = 60.0

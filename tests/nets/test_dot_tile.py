@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from llvmlite import binding, ir
 
-from chess_snn.nets.dot_tile import (
+from chess_snn.nets.cpu.dot_tile import (
     ARGUMENTS,
     AVX2,
     AVX_VNNI,

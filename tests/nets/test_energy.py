@@ -5,7 +5,7 @@ import math
 import pytest
 
 from chess_snn.nets import NetConfig, build_network, count_work, net_config
-from chess_snn.nets.energy import estimate_energy
+from chess_snn.nets.analysis.energy import estimate_energy
 
 NUM_POSITIONS = 4
 FAIR_TERMS = {

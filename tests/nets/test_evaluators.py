@@ -22,7 +22,7 @@ from chess_snn.nets import (
     net_config,
 )
 from chess_snn.nets.evaluator import BusyClock
-from chess_snn.nets.values import read_value
+from chess_snn.nets.model.values import read_value
 
 TINY = net_config("tiny")
 NETS = {

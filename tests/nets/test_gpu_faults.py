@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from chess_snn.devices import SIMULATED_GPUS, Device, processor
-from chess_snn.nets import gpu_faults
-from chess_snn.nets.gpu_faults import device_fault_of, explain, gpu_fault
+from chess_snn.nets.gpu import gpu_faults
+from chess_snn.nets.gpu.gpu_faults import device_fault_of, explain, gpu_fault
 
 
 def launcher_error(monkeypatch, **environment) -> BaseException:

@@ -12,8 +12,8 @@ from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, count_spikes, expand_planes, freeze, net_config
 from chess_snn.nets.folded_convs import BinaryConv
-from chess_snn.nets.integer_neuron import _Spikes as ReferenceSpikes
-from chess_snn.nets.integer_neuron import as_thresholds, integer_spikes
+from chess_snn.nets.model.integer_neuron import _Spikes as ReferenceSpikes
+from chess_snn.nets.model.integer_neuron import as_thresholds, integer_spikes
 
 PRECISIONS = (torch.float32, torch.bfloat16)
 

@@ -7,7 +7,8 @@ import torch
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets import net_config, trunk
+from chess_snn.nets import net_config
+from chess_snn.nets.gpu import trunk
 from chess_snn.nets.inference import usual_layers
 
 GPU = torch.device("cuda")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chess_snn.games import ValueKind
 from chess_snn.nets import SIZES, build_network, expand_planes, net_config, network_digest
-from chess_snn.nets.planes import spread_by_bytes
+from chess_snn.nets.model.planes import spread_by_bytes
 
 TINY = net_config("tiny")
 BOTH = pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])

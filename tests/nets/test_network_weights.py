@@ -21,7 +21,7 @@ from chess_snn.nets import (
     save_network,
     write_tensors,
 )
-from chess_snn.nets.weights import read_tensors
+from chess_snn.nets.model.weights import read_tensors
 
 FULL_DISK = Path("/dev/full")
 TINY = net_config("tiny", threshold=0.625)

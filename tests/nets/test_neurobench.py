@@ -9,7 +9,7 @@ from torch import nn
 
 import chess_snn
 from chess_snn.nets import build_network, count_work, footprint, load_network, net_config
-from chess_snn.nets.layers import ConvNorm, Neurons
+from chess_snn.nets.model.layers import ConvNorm, Neurons
 
 pytestmark = pytest.mark.oracle
 

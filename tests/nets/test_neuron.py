@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config
-from chess_snn.nets.calibration import (
+from chess_snn.nets.cpu.calibration import (
     calibrate,
     chunk_size_for,
     chunk_sizes,
     is_calibrated,
 )
-from chess_snn.nets.neuron import lif, lif_step, surrogate_derivative
+from chess_snn.nets.model.neuron import lif, lif_step, surrogate_derivative
 
 # x[t], then h[t], s[t] and v[t] by hand, with decay 0.5 and threshold 0.5.
 TRACE = [

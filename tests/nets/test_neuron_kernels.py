@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chess_snn.nets import build_network, freeze, net_config
-from chess_snn.nets.config import NetConfig
+from chess_snn.nets.cpu.neuron_cpu import lif_cpu, memory_of
 from chess_snn.nets.inference_neurons import CompiledNeurons, FusedNeurons, ReferenceNeurons
-from chess_snn.nets.neuron import lif
-from chess_snn.nets.neuron_cpu import lif_cpu, memory_of
+from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.neuron import lif
 
 ON_GPU = torch.cuda.is_available()
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -64,7 +64,8 @@ NUMBA = Kernels(
 
 def triton() -> Kernels:
     neuron_triton = pytest.importorskip(
-        "chess_snn.nets.neuron_triton", reason="triton is not installed: its kernels are not tested"
+        "chess_snn.nets.gpu.neuron_triton",
+        reason="triton is not installed: its kernels are not tested",
     )
     return Kernels(
         neuron_triton.lif_triton, FusedNeurons, "cuda" if ON_GPU else "cpu",

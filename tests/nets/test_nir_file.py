@@ -8,8 +8,9 @@ import pytest
 nir = pytest.importorskip("nir")
 
 from chess_snn.errors import ConfigError  # noqa: E402
-from chess_snn.nets import NetConfig, build_network, nir_file  # noqa: E402
-from chess_snn.nets.folded_layers import fold_layers  # noqa: E402
+from chess_snn.nets import NetConfig, build_network  # noqa: E402
+from chess_snn.nets.analysis import nir_file  # noqa: E402
+from chess_snn.nets.analysis.folded_layers import fold_layers  # noqa: E402
 
 LEAKY = NetConfig(blocks=2, channels=6, ticks=3, value_hidden=5)
 INTEGER = replace(LEAKY.with_activation("ilif"), levels=3)

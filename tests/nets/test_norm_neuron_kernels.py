@@ -10,17 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from chess_snn.nets import (
-    NetConfig,
-    build_network,
-    layers,
-    measuring_spike_rate,
-    net_config,
-)
-from chess_snn.nets.integer_neuron import integer_spikes
-from chess_snn.nets.neuron import surrogate_derivative
+from chess_snn.nets import NetConfig, build_network, measuring_spike_rate, net_config
+from chess_snn.nets.model import layers
+from chess_snn.nets.model.integer_neuron import integer_spikes
+from chess_snn.nets.model.neuron import surrogate_derivative
 
-fused = pytest.importorskip("chess_snn.nets.norm_neuron_triton", reason="triton is not installed")
+fused = pytest.importorskip(
+    "chess_snn.nets.gpu.norm_neuron_triton", reason="triton is not installed"
+)
 
 ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"

@@ -11,8 +11,9 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 from lively_networks import lively_network  # noqa: E402
 
-from chess_snn.nets import NetConfig, build_network, freeze, onnx_file  # noqa: E402
-from chess_snn.nets.folded_layers import fold_layers  # noqa: E402
+from chess_snn.nets import NetConfig, build_network, freeze  # noqa: E402
+from chess_snn.nets.analysis import onnx_file  # noqa: E402
+from chess_snn.nets.analysis.folded_layers import fold_layers  # noqa: E402
 
 LEAKY = NetConfig(blocks=2, channels=12, ticks=3, decay=0.6, threshold=0.7, value_hidden=9)
 CONFIGS = {

@@ -15,7 +15,7 @@ from chess_snn.nets import (
     freeze,
     net_config,
 )
-from chess_snn.nets.operations import POLICY_READOUT
+from chess_snn.nets.analysis.operations import POLICY_READOUT
 
 BATCH = 3
 CONFIGS = {

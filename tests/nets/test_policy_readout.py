@@ -11,9 +11,10 @@ from torch import nn
 
 from chess_snn.games import get_game
 from chess_snn.games.starts import random_starts
-from chess_snn.nets import build_network, net_config, readouts
-from chess_snn.nets.operations import POLICY_READOUT, count_operations
-from chess_snn.nets.readouts import PolicyReadout
+from chess_snn.nets import build_network, net_config
+from chess_snn.nets.analysis.operations import POLICY_READOUT, count_operations
+from chess_snn.nets.model import readouts
+from chess_snn.nets.model.readouts import PolicyReadout
 
 WITHOUT = net_config("tiny", blocks=1)
 WITH = replace(WITHOUT, target_readout=True)

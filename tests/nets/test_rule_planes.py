@@ -12,8 +12,8 @@ from chess_snn.nets import (
     make_evaluator,
     net_config,
 )
-from chess_snn.nets.folded_layers import fold_layers
-from chess_snn.nets.operations import count_operations
+from chess_snn.nets.analysis.folded_layers import fold_layers
+from chess_snn.nets.analysis.operations import count_operations
 
 WITHOUT = net_config("tiny", blocks=1)
 WITH = replace(WITHOUT, rule_planes=True)

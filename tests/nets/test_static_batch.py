@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from chess_snn.nets import build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.evaluator import LEAST_ROWS, RowLimit
-from chess_snn.nets.inference import InferenceNetwork
-from chess_snn.nets.static_batch import (
+from chess_snn.nets.gpu.static_batch import (
     COLUMN_SIZES,
     ROW_SIZES,
     StaticBatch,
     column_bucket,
     row_bucket,
 )
+from chess_snn.nets.inference import InferenceNetwork
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ import torch
 from torch.nn.functional import conv2d
 
 from chess_snn.nets import NetConfig, build_network, freeze, net_config
-from chess_snn.nets.conv_neuron import FusedConv
-from chess_snn.nets.cuda_kernel import compile_cuda, has_cuda_bindings
 from chess_snn.nets.folded_convs import round_weights
+from chess_snn.nets.gpu.conv_neuron import FusedConv
+from chess_snn.nets.gpu.cuda_kernel import compile_cuda, has_cuda_bindings
+from chess_snn.nets.gpu.trunk import SOURCES, FusedTrunk, shape_of
 from chess_snn.nets.inference_neurons import ReferenceNeurons
-from chess_snn.nets.planes import expand_planes
-from chess_snn.nets.trunk import SOURCES, FusedTrunk, shape_of
+from chess_snn.nets.model.planes import expand_planes
 
 pytest.importorskip("triton", reason="triton is not installed: no layers are fused")
 
@@ -68,7 +68,7 @@ def build(tmp_path_factory):
         library = folder / f"{abs(hash(shape))}.so"
         constants = [f"-D{name}={value}" for name, value in shape.constants.items()]
         subprocess.run(
-            [COMPILER, "-std=c++17", "-O1", "-shared", "-fPIC", f"-I{files('chess_snn.nets')}",
+            [COMPILER, "-std=c++17", "-O1", "-shared", "-fPIC", f"-I{files('chess_snn.nets.gpu')}",
              *constants, "-o", library, HERE / "trunk_on_host.cpp"], check=True,
         )
         return ctypes.CDLL(library)

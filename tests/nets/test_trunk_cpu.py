@@ -13,13 +13,14 @@ import torch
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config, trunk_cpu
-from chess_snn.nets.conv_neuron import SeparateLayer
-from chess_snn.nets.dot_tile import AVX2, DOT_PRODUCT, VNNI
+from chess_snn.nets import NetConfig, build_network, freeze, make_evaluator, net_config
+from chess_snn.nets.cpu import trunk_cpu
+from chess_snn.nets.cpu.dot_tile import AVX2, DOT_PRODUCT, VNNI
+from chess_snn.nets.cpu.trunk_cpu import CompiledTrunk
 from chess_snn.nets.folded_convs import BinaryConv
+from chess_snn.nets.gpu.conv_neuron import SeparateLayer
 from chess_snn.nets.inference import usual_layers
 from chess_snn.nets.inference_neurons import CompiledNeurons
-from chess_snn.nets.trunk_cpu import CompiledTrunk
 
 CPU = torch.device("cpu")
 CHESS, SOLO = get_game("chess").spec, get_game("2048").spec
@@ -197,7 +198,7 @@ def test_it_fires_the_same_without_vnni(tmp_path):
         "NUMBA_CACHE_DIR": str(tmp_path),
     }
     has_avx2 = (
-        "from chess_snn.nets.dot_tile import AVX2, DOT_PRODUCT\nassert DOT_PRODUCT is AVX2"
+        "from chess_snn.nets.cpu.dot_tile import AVX2, DOT_PRODUCT\nassert DOT_PRODUCT is AVX2"
     )
     for arguments in (["-c", has_avx2], ["-m", "pytest", "-q", "-m", "not slow", __file__]):
         subprocess.run([sys.executable, *arguments], check=True, env=environment)

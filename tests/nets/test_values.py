@@ -21,7 +21,7 @@ from chess_snn.nets import (
     read_value,
     value_target,
 )
-from chess_snn.nets.values import NUM_BINS, return_bins
+from chess_snn.nets.model.values import NUM_BINS, return_bins
 
 WDL = get_game("chess").spec
 RETURN = replace(WDL, value_kind=ValueKind.RETURN, value_limit=1024.0)

@@ -25,7 +25,7 @@ from chess_snn.campaign.models.exporting import Format, export_for_others
 from chess_snn.cli.players import SHIPPED, SHIPPED_CHESS, find_model
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, freeze
-from chess_snn.nets.folded_layers import fold_layers
+from chess_snn.nets.analysis.folded_layers import fold_layers
 
 pytestmark = pytest.mark.oracle
 SPEC = get_game("chess").spec

@@ -12,9 +12,9 @@ from benchmarks.spiking_peers import LAYOUTS, infer, installed_peers
 from chess_snn.games import get_game
 from chess_snn.games.starts import random_starts
 from chess_snn.nets import build_network, count_spikes, expand_planes, net_config
-from chess_snn.nets.layers import Neurons
-from chess_snn.nets.neuron import lif
-from chess_snn.nets.neuron_cpu import lif_cpu
+from chess_snn.nets.cpu.neuron_cpu import lif_cpu
+from chess_snn.nets.model.layers import Neurons
+from chess_snn.nets.model.neuron import lif
 
 pytestmark = pytest.mark.oracle
 

@@ -11,7 +11,7 @@ from benchmarks.random_data import play_random_games, with_search_targets
 from chess_snn.data import ReplayWindow, state_rows, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import LegalOutput, build_network, net_config, read_value
-from chess_snn.nets.values import NUM_BINS, return_bins
+from chess_snn.nets.model.values import NUM_BINS, return_bins
 from chess_snn.training import Trainer, TrainingSettings
 from chess_snn.training.batch import assemble, show_afterstates, transform
 from chess_snn.training.gradients import losses_of

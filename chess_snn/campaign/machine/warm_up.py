@@ -17,7 +17,7 @@ from chess_snn.evaluation.openings import choose_openings
 from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import Game, get_game
 from chess_snn.nets import build_network, freeze, make_evaluator
-from chess_snn.nets.calibration import calibrate, is_calibrated
+from chess_snn.nets.cpu.calibration import calibrate, is_calibrated
 from chess_snn.nets.inference import usual_layers
 from chess_snn.search import PolicySearch, make_search, make_tree_search
 from chess_snn.self_play import play_games

@@ -35,7 +35,7 @@ from chess_snn.data import commit_copy, copy_folder, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.nets import Network, network_digest
-from chess_snn.nets.folded_layers import fold_layers
+from chess_snn.nets.analysis.folded_layers import fold_layers
 from chess_snn.training import WEIGHTS, load_weights
 from chess_snn.types import Json
 
@@ -116,7 +116,7 @@ def export_for_others(network: Network, target: Path, chosen: Format, version: J
     if target.exists():
         raise _is_taken(target)
     try:
-        writer = importlib.import_module(f"chess_snn.nets.{chosen}_file")
+        writer = importlib.import_module(f"chess_snn.nets.analysis.{chosen}_file")
     except ModuleNotFoundError as error:
         raise UsageError(
             f"--format {chosen} needs {error.name}; install it with: pip install "

@@ -1,0 +1,1 @@
+"""Measurements of a network: operations, spikes and energy; and files for other libraries."""

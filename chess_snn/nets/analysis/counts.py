@@ -1,0 +1,291 @@
+"""What a network does on given positions: its spikes, operations without zeros, and membranes.
+
+All counts are those of NeuroBench 2.3 (Yik et al., Nature Communications 16:1545, 2025; its code is
+the reference), to the last one. A *synaptic operation* is one weight that one number passes: a
+multiply-accumulate or, where the layer's inputs are 0 and 1, an accumulate. *Effective* operations
+leave out zeros among inputs and weights. *Dense* ones do not. Padding and biases are in neither,
+nor are normalisation and shortcuts.
+
+Integer spikes are counted as the binary spikes of ``levels`` virtual ticks in each tick: those of
+an integrate-and-fire neuron without leak (:mod:`chess_snn.nets.model.integer_neuron`). The readouts
+see means over the ticks: they multiply, but for positions in which every mean is 0 or 1. What only
+training asks for, the plies left, is left out; the policy is read for all actions, legal or not.
+
+Dimensions: T ticks, B batch, P planes, C channels, O outputs, H and W board, F features, X any.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import conv_transpose2d
+
+from chess_snn.nets.analysis.activity import listening, watching
+from chess_snn.nets.analysis.operations import POLICY_READOUT, TARGET_READOUT, VALUE_READOUT
+from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.layers import ConvNorm, Neurons
+from chess_snn.nets.model.network import Network
+from chess_snn.nets.model.neuron import lif_step
+
+STEM: Final = "stem"
+"""The layer that sees the planes, which are bits in every network."""
+READOUTS: Final = (POLICY_READOUT, TARGET_READOUT, VALUE_READOUT)
+"""The layers that see means over the ticks."""
+_TRAINING_ONLY: Final = "value.plies_left_readout"
+_CHUNK: Final = 64
+"""Positions evaluated at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpikes:
+    """What the neurons of one layer fired over some positions."""
+
+    by_tick: tuple[float, ...]
+    """Spikes in each tick."""
+    chances: int
+    """As many spikes as there could have been: one a neuron, tick and position, or `levels`."""
+
+    @property
+    def spikes(self) -> float:
+        """In all ticks."""
+        return sum(self.by_tick)
+
+    @property
+    def rate(self) -> float:
+        """Share of neurons and ticks that spiked, in [0, 1]."""
+        return self.spikes / self.chances
+
+    @property
+    def rates_by_tick(self) -> tuple[float, ...]:
+        """The same of each tick."""
+        return tuple(spikes * len(self.by_tick) / self.chances for spikes in self.by_tick)
+
+
+@dataclass(frozen=True, slots=True)
+class SpikeCounts:
+    """What a network fired while it evaluated some positions; a ReLU baseline fires nothing."""
+
+    layers: dict[str, LayerSpikes]
+    """By the layer's name."""
+    num_positions: int
+
+    @property
+    def per_evaluation(self) -> float:
+        """Mean number of spikes in the whole network when it evaluates one position."""
+        return sum(layer.spikes for layer in self.layers.values()) / self.num_positions
+
+    @property
+    def rate(self) -> float:
+        """Share of all neurons and ticks that spiked, in [0, 1]; 0 for a baseline."""
+        chances = sum(layer.chances for layer in self.layers.values())
+        return sum(layer.spikes for layer in self.layers.values()) / chances if chances else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynapseCounts:
+    """What one convolution or linear layer did over some positions."""
+
+    accumulates: int = 0
+    """Effective operations of positions whose inputs are all 0 or 1."""
+    multiply_accumulates: int = 0
+    """Effective operations of the other positions."""
+    dense: int = 0
+    """Operations with zeros, in all virtual ticks."""
+    merged: int = 0
+    """Effective operations, had each neuron sent one number in place of its spikes."""
+    merged_dense: int = 0
+    """The same with zeros."""
+    weights: int = 0
+    zero_weights: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeuronCounts:
+    """What one layer of neurons did over some positions."""
+
+    active: int = 0
+    """Binary spikes; in the baseline, values above 0."""
+    chances: int = 0
+    """As many as there could have been."""
+    membrane_updates: int = 0
+    """All in the first tick, later those that changed a membrane; 0 in the baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCounts:
+    """What a network did while it evaluated some positions."""
+
+    synapses: dict[str, SynapseCounts]
+    """Convolutions and linear layers by name, in the order of their work."""
+    neurons: dict[str, NeuronCounts]
+    """Layers of neurons by name, in the order of their work."""
+    num_positions: int
+
+    def total(self, count: str) -> int:
+        """The sum over all layers that have a field ``count``."""
+        layers = (*self.synapses.values(), *self.neurons.values())
+        return sum(getattr(layer, count, 0) for layer in layers)
+
+    @property
+    def activation_sparsity(self) -> float:
+        """Share of neurons and virtual ticks without a spike, or of values that are 0."""
+        return 1 - self.total("active") / self.total("chances")
+
+    @property
+    def connection_sparsity(self) -> float:
+        """Share of weights that are 0, biases not counted."""
+        return self.total("zero_weights") / self.total("weights")
+
+
+def footprint(network: Network) -> int:
+    """Bytes of all parameters and buffers, as NeuroBench counts them: as trained, in float32."""
+    tensors = (*network.parameters(), *network.buffers())
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+@torch.no_grad()
+def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
+    """Count what ``network`` fires for B >= 1 positions.
+
+    It is evaluated with its running statistics and left as it was.
+    """
+    layers: dict[str, LayerSpikes] = {}
+    most = network.config.most_spikes
+
+    def see(name: str, _layer: nn.Module, _currents: Tensor, spikes: Tensor) -> None:
+        by_tick = tuple(_sum(spikes.flatten(1), dim=1).tolist())
+        layers[name] = LayerSpikes(by_tick, most * spikes.numel())
+
+    if network.config.is_spiking:
+        with watching(network, (Neurons,), see):
+            network(planes_BPHW)
+    return SpikeCounts(layers, len(planes_BPHW))
+
+
+@contextmanager
+def measuring_spike_rate(network: Network) -> Iterator[Callable[[], Tensor]]:
+    """Listen to calls of ``network``, in whatever mode it is.
+
+    Yields:
+        What gives, after a call, the ``rate`` of :class:`SpikeCounts` as float32[]: differentiable,
+        through the neurons' surrogate.
+    """
+    sums: list[Tensor] = []
+    chances = 0
+
+    def see(_name: str, _layer: nn.Module, _currents: Tensor, spikes: Tensor) -> None:
+        nonlocal chances
+        sums.append(spikes.sum(dtype=torch.float32))
+        chances += network.config.most_spikes * spikes.numel()
+
+    with listening(network, (Neurons,), see):
+        yield lambda: torch.stack(sums).sum() / chances
+
+
+@torch.no_grad()
+def count_work(network: Network, planes_BPHW: Tensor) -> WorkCounts:
+    """Count what ``network`` does for B >= 1 positions, in float32.
+
+    It is evaluated with its running statistics and left as it was.
+    """
+    config, board_shape = network.config, network.spec.board_shape
+    synapses: dict[str, Counter[str]] = defaultdict(Counter)
+    neurons: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def see(name: str, layer: nn.Module, inputs: Tensor, outputs: Tensor) -> None:
+        if isinstance(layer, Neurons):
+            neurons[name].update(_neuron_counts(config, inputs, outputs))
+        elif isinstance(layer, ConvNorm | nn.Linear) and name != _TRAINING_ONLY:
+            weight = layer.conv.weight if isinstance(layer, ConvNorm) else layer.weight
+            synapses[name].update(_operations(config, name, weight, board_shape, inputs))
+            synapses[name] |= _weights(weight)
+
+    with watching(network, (ConvNorm, nn.Linear, Neurons), see):
+        for first in range(0, len(planes_BPHW), _CHUNK):
+            network(planes_BPHW[first : first + _CHUNK])
+    return WorkCounts(
+        {name: SynapseCounts(**counts) for name, counts in synapses.items()},
+        {name: NeuronCounts(**counts) for name, counts in neurons.items()},
+        len(planes_BPHW),
+    )
+
+
+def _operations(
+    config: NetConfig, name: str, weight: Tensor, board_shape: tuple[int, int], inputs: Tensor
+) -> dict[str, int]:
+    """Of one call with ``inputs`` [T, B, ...], or [B, ...] for a readout."""
+    fan_out = _fan_out(weight != 0, board_shape)
+    all_out = _fan_out(torch.ones_like(weight, dtype=torch.bool), board_shape)
+    dense = round(float(all_out.sum())) * (inputs.numel() // all_out.numel())
+
+    def effective(numbers: Tensor) -> int:
+        """Operations, if every number stands for as many binary ones."""
+        images = _sum(numbers.reshape(-1, *fan_out.shape), dim=0)
+        return round(float((images * fan_out).sum()))
+
+    if name == STEM:
+        done = effective(inputs)
+        return {"accumulates": done, "dense": dense, "merged": done, "merged_dense": dense}
+    if config.is_spiking and name not in READOUTS:
+        return {
+            "accumulates": effective(inputs), "dense": dense * config.most_spikes,
+            "merged": effective(inputs.any(0)), "merged_dense": dense // config.ticks,
+        }
+    values_BX = inputs if name in READOUTS else inputs[0]
+    is_zero, is_one = values_BX == 0, values_BX == config.most_spikes
+    is_binary_B = (is_zero | is_one).flatten(1).all(1)
+    binary, others = (effective(~is_zero[rows]) for rows in (is_binary_B, ~is_binary_B))
+    return {
+        "accumulates": binary, "multiply_accumulates": others,
+        "dense": dense, "merged": binary + others, "merged_dense": dense,
+    }
+
+
+def _fan_out(is_weight: Tensor, board_shape: tuple[int, int]) -> Tensor:
+    """How many outputs each input reaches: float64[C, H, W] of a convolution, else float64[F].
+
+    ``is_weight`` bool[O, C, k, k] or bool[O, F]; at the border a kernel has no outputs beyond it.
+    """
+    ones = is_weight.double()
+    if ones.ndim == 2:
+        return ones.sum(0)
+    outputs_1OHW = ones.new_ones(1, len(ones), *board_shape)
+    return conv_transpose2d(outputs_1OHW, ones, padding=ones.shape[-1] // 2)[0]
+
+
+def _weights(weight: Tensor) -> Counter[str]:
+    return Counter(weights=weight.numel(), zero_weights=int((weight == 0).sum()))
+
+
+def _neuron_counts(config: NetConfig, current_TBX: Tensor, fired_TBX: Tensor) -> dict[str, int]:
+    if not config.is_spiking:
+        return {"active": int(fired_TBX.count_nonzero()), "chances": fired_TBX.numel()}
+    if config.activation == "ilif":
+        # The first of a neuron's spikes falls into the tick of its current; each later one takes
+        # the threshold from the membrane in a tick of its own.
+        updates = fired_TBX.numel() + round(float(_sum((fired_TBX - 1).clamp_min(0))))
+    else:
+        updates = _membrane_updates(config, current_TBX)
+    return {
+        "active": round(float(_sum(fired_TBX))),
+        "chances": config.most_spikes * fired_TBX.numel(), "membrane_updates": updates,
+    }
+
+
+def _membrane_updates(config: NetConfig, current_TBX: Tensor) -> int:
+    updates, membrane_BX = current_TBX[0].numel(), None
+    for current_BX in current_TBX:
+        _, _, after_BX = lif_step(current_BX, membrane_BX, config.decay, config.threshold)
+        if membrane_BX is not None:
+            updates += int((after_BX != membrane_BX).sum())
+        membrane_BX = after_BX
+    return updates
+
+
+def _sum(numbers: Tensor, dim: int | None = None) -> Tensor:
+    """Exact: float64."""
+    return numbers.sum(dim, dtype=torch.float64)

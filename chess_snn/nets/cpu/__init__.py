@@ -1,0 +1,1 @@
+"""Kernels for processors, and the evaluator that runs them."""

@@ -1,0 +1,153 @@
+"""The network: bitplanes in, policy logits, value logits and the plies left out.
+
+The layers put together. Read ``Network.forward``: it is the whole path from a position to a policy
+and a value. File 4 of 16 of the spine in docs/architecture.md.
+
+A membrane-shortcut spiking residual network (arXiv 2112.08954), or with ``activation = "relu"`` its
+ReLU baseline. The input does not change over the ticks, so the stem is computed once.
+
+Dimensions: T ticks, B batch, P planes, C channels, H and W board, A actions, L columns for legal
+actions, V outputs of the value head.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from chess_snn.games.base import GameSpec
+from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.layers import (
+    READOUT_GAIN,
+    Block,
+    ConvNorm,
+    Neurons,
+    PolicyHead,
+    ValueHead,
+    initialise,
+)
+from chess_snn.nets.model.values import first_value_bias
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkOutput:
+    """What a network says of B positions, from the side to move's view."""
+
+    policy_logits_BA: Tensor
+    """float32[B, A], legal or not."""
+    value_logits_BV: Tensor
+    """float32[B, V]: what :func:`chess_snn.nets.model.values.read_value` reads the value from."""
+    plies_left_B: Tensor
+    """float32[B]: log(1 + plies to the end of the game). It is learnt for what it teaches the
+    trunk; networks that play leave it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LegalOutput:
+    """The same, of listed actions alone: what training asks for."""
+
+    legal_logits_BL: Tensor
+    """float32[B, L]; of the columns behind a list, -inf or anything else, without gradient."""
+    value_logits_BV: Tensor
+    """As in :class:`NetworkOutput`."""
+    plies_left_B: Tensor
+    """As in :class:`NetworkOutput`."""
+
+
+class Network(nn.Module):
+    """A network for one game. No part of it keeps state between calls."""
+
+    def __init__(self, spec: GameSpec, config: NetConfig) -> None:
+        super().__init__()
+        self.spec, self.config = spec, config
+        self.stem = ConvNorm(config.num_planes(spec), config.channels, kernel_size=3)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+        self.neurons = Neurons(config)
+        self.policy = PolicyHead(spec, config)
+        self.value = ValueHead(spec, config)
+
+    def forward(self, planes_BPHW: Tensor) -> NetworkOutput:
+        """Evaluate ``planes_BPHW``, floating point in {0, 1}; more than it sees are left out."""
+        fired_TBCHW = self._trunk(planes_BPHW)
+        return NetworkOutput(self.policy(fired_TBCHW), *self.value(fired_TBCHW))
+
+    def legal_output(
+        self, planes_BPHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
+    ) -> LegalOutput:
+        """Evaluate ``planes_BPHW`` for the listed actions, integers; differentiable too."""
+        fired_TBCHW = self._trunk(planes_BPHW)
+        legal_logits_BL = self.policy.readouts.of_legal(
+            self.policy.rates(fired_TBCHW), legal_actions_BL, num_legal_B
+        )
+        return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
+
+    def value_logits(self, planes_BPHW: Tensor) -> Tensor:
+        """float32[B, V] of :class:`NetworkOutput`, without the rest of it."""
+        value_logits_BV: Tensor = self.value(self._trunk(planes_BPHW))[0]
+        return value_logits_BV
+
+    def _trunk(self, planes_BPHW: Tensor) -> Tensor:
+        """What the last neurons fire."""
+        blocks = [block for block in self.blocks if isinstance(block, Block)]
+        followers = [*(block.neurons1 for block in blocks), self.neurons]
+        seen_BPHW = planes_BPHW[:, : self.num_planes]
+        u_TBCHW, fired_TBCHW = self.stem.carry_and_fire(
+            followers[0], seen_BPHW.unsqueeze(0), ticks=self.config.ticks
+        )
+        for block, following in zip(blocks, followers[1:], strict=True):
+            u_TBCHW, fired_TBCHW = block(u_TBCHW, fired_TBCHW, following)
+        return fired_TBCHW
+
+    def with_ticks(self, ticks: int) -> "Network":
+        """A network for play with the same weights that runs for another number of ticks.
+
+        Raises:
+            ConfigError: networks with these neurons have one tick, or there are no such many.
+        """
+        return self.with_config(replace(self.config, ticks=ticks)).eval()
+
+    def with_config(self, config: NetConfig) -> "Network":
+        """The same weights under ``config``, which differs in nothing that has weights.
+
+        But it may see the rule planes, or read moves from where they go to. These have weight 0
+        then: the answers are the same.
+        """
+        other, weights = Network(self.spec, config), self.state_dict()
+        stem_CPKK = weights["stem.conv.weight"]
+        missing = other.num_planes - self.num_planes
+        weights["stem.conv.weight"] = nn.functional.pad(stem_CPKK, (0, 0, 0, 0, 0, missing))
+        target = other.policy.target_readout
+        if target is not None and self.policy.target_readout is None:
+            weights["policy.target_readout.weight"] = torch.zeros_like(target.weight)
+        other.load_state_dict(weights)
+        return other
+
+    @property
+    def num_planes(self) -> int:
+        """P: how many of the game's planes it sees, from the first on."""
+        return self.config.num_planes(self.spec)
+
+    @property
+    def num_parameters(self) -> int:
+        """Trained numbers."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+def build_network(
+    spec: GameSpec, config: NetConfig, seed: int, policy_gain: float = READOUT_GAIN
+) -> Network:
+    """A new network for ``spec``; ``seed`` alone decides its weights.
+
+    ``policy_gain`` is the initial scale of its policy; well above the default, it starts with
+    prejudices.
+
+    torch's global random state is left as it was.
+    """
+    with torch.random.fork_rng(devices=[]):
+        # Not torch.manual_seed, which would reseed the accelerators too.
+        torch.default_generator.manual_seed(seed % 2**63)
+        network = Network(spec, config)
+        initialise(network, policy_gain)
+        with torch.no_grad():
+            network.value.readout.bias.copy_(first_value_bias(spec))
+    return network
