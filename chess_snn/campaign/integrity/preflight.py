@@ -71,7 +71,7 @@ def check_settings(folder: CampaignFolder) -> None:
 
 
 def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
-    """Those that the first generation keeps which can be read, or what it is being made from.
+    """Return the settings of the first readable generation, or those that it is made from.
 
     None where nothing was done under any settings, and of a campaign that a version began which
     froze them in ``campaign.toml`` alone.

@@ -1,4 +1,4 @@
-"""What stands behind a network's name after ``#``: how it is played otherwise than it was trained.
+"""Changes behind a network's name, after ``#``: play it otherwise than it was trained.
 
 ``runs/a@12#ticks=4,search.kind=puct``, in any order. As with ``--set``, of two values of
 one name the later counts.
@@ -23,16 +23,16 @@ class InPlay:
     """Changes to how a network is played; none by default."""
 
     ticks: int = 0
-    """Of an evaluation; 0 takes those of its training."""
+    """Ticks of an evaluation; 0 takes those of its training."""
     search: tuple[str, ...] = ()
     """Settings of the search, as ``--set`` takes them: ``search.kind=puct``."""
 
     def __bool__(self) -> bool:
-        """Whether anything is changed."""
+        """Return whether anything is changed."""
         return self != AS_TRAINED
 
     def search_settings(self, config: CampaignConfig) -> SearchSettings:
-        """Those of ``config`` with the changes.
+        """Return the search settings of ``config`` with the changes.
 
         Raises:
             ConfigError: a setting is unknown, or its value out of range.

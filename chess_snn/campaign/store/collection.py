@@ -25,16 +25,16 @@ RESIGNED: Final = "resigned"
 AGREED: Final = "agreed"
 """Name of the ending of an imported game that was drawn without the rules."""
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
-"""By name, as in ``outcomes_white``."""
+"""Outcomes by name, as in ``outcomes_white``."""
 _CHESS: Final = get_game("chess").spec
 ENDINGS: Final = (*_CHESS.terminations[1:], RESIGNED, PLY_LIMIT, AGREED)
-"""How games of chess end; a game that a player won without a rule was resigned."""
+"""Endings of games of chess; a game that a player won without a rule was resigned."""
 
 
 _SHARD: Final = re.compile(r"shard-[0-9]+")
 _COUNTS: Final = ("num_games", "num_positions")
 _PLAYED_BY: Final = ("iteration", "generation")
-"""What the manifest of a shard notes; an import's has none of the latter."""
+"""Keys that the manifest of a shard notes; an import's has none of the latter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CollectedShard:
     """One committed shard of a collection."""
 
     spec: GameSpec
-    """Of the game."""
+    """Facts of the game."""
     path: Path
     num_games: int
     num_positions: int
@@ -80,16 +80,16 @@ class GameCollection:
     """The games in a folder, in the order they were played or stood in the file."""
 
     spec: GameSpec
-    """Of the game that is played in all of them."""
+    """Facts of the game that is played in all of them."""
     name: str
     """The campaign's, or the PGN file's."""
     config_digest: str | None
-    """Of the campaign's settings; None in an import."""
+    """Digest of the campaign's settings; None in an import."""
     shards: tuple[CollectedShard, ...]
 
     @property
     def is_import(self) -> bool:
-        """Whether the games came from elsewhere."""
+        """Return whether the games came from elsewhere."""
         return self.config_digest is None
 
     @property
@@ -142,11 +142,11 @@ class GameCollection:
             before += shard.num_games
 
     def endings(self, records: GameRecords) -> list[str]:
-        """How each game of ``records`` ended: by a rule, or as the last of ``ENDINGS``."""
+        """Return how each game of ``records`` ended: by a rule, or as the last of ``ENDINGS``."""
         return [self.ending(records, index) for index in range(records.num_games)]
 
     def ending(self, records: GameRecords, index: int) -> str:
-        """How game ``index`` of ``records`` ended."""
+        """Return how game ``index`` of ``records`` ended."""
         code = records.terminations[index]
         if code != ONGOING:
             return self.spec.terminations[int(code)]
@@ -157,7 +157,7 @@ class GameCollection:
 
 @dataclass(frozen=True, slots=True)
 class GameFilter:
-    """Which games of a collection are wanted; None asks for nothing."""
+    """Filter of the games of a collection; None asks for nothing."""
 
     iterations: range | None = None
     generations: range | None = None
@@ -178,7 +178,7 @@ class GameFilter:
             check_range("--limit", self.limit, ge=1)
 
     def takes_shard(self, shard: CollectedShard) -> bool:
-        """Whether a shard may have wanted games."""
+        """Return whether a shard may have wanted games."""
         return (self.iterations is None or shard.iteration in self.iterations) and (
             self.generations is None or shard.generation in self.generations
         )

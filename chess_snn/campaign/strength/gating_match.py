@@ -43,7 +43,7 @@ from chess_snn.types import Int64Array
 _VERDICTS: Final[dict[SprtState, Verdict]] = {
     "accept": "accept", "reject": "reject", "continue": "undecided",
 }
-"""Of a test that has ended, or whose openings have."""
+"""Verdict of a test that has ended, or whose openings have."""
 _EVEN: Final = 0.5
 """Score of equals; the newest of equals is champion."""
 _UNLIKELY: Final = 0.25
@@ -60,7 +60,7 @@ class GatingState:
     num_parts: int
     """Parts that the test rests on, the first ones."""
     is_over: bool
-    """Whether it is decided, or nothing is left to be played."""
+    """True if it is decided, or nothing is left to be played."""
 
 
 def gating_match_of(folder: CampaignFolder, generation: int) -> ScheduledMatch | None:

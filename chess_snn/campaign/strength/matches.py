@@ -45,7 +45,7 @@ _games_kept: dict[Hashable, tuple[str, SoloGames]] = {}
 
 
 def unplayed_parts(folder: CampaignFolder, match: ScheduledMatch) -> list[int]:
-    """Which parts of ``match`` are still to be played."""
+    """Return the parts of ``match`` that are still to be played."""
     if folder.match(match.event, match.name).exists():
         return []
     return [
@@ -184,7 +184,7 @@ def _final_paths(folder: CampaignFolder) -> list[Path]:
 
 
 def is_finished(folder: CampaignFolder) -> bool:
-    """Whether every iteration has its receipt, no other follows, and the last matches are played.
+    """Return whether every iteration has its receipt and the last matches are played.
 
     Raises:
         CorruptDataError: a receipt or plan is corrupt.

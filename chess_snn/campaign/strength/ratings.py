@@ -42,7 +42,7 @@ class RatedCampaign:
 
     ratings: Ratings
     left_out: tuple[str, ...]
-    """Who played only among themselves: no chain of games leads to them from the random mover."""
+    """Players of whom no chain of games leads to the random mover."""
     games: tuple[RatedGame, ...]
     """All games, with those of the ladder where ladder tests count."""
 
