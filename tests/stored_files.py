@@ -26,9 +26,10 @@ def copy_campaign(parent: Path) -> CampaignFolder:
 
 @contextmanager
 def networks_of_the_oldest() -> Iterator[None]:
-    """Its `net.size = "tiny"` names a smaller network; make that for the length of the block."""
+    """Make its smaller `net.size = "tiny"`, and its shorter mismatches, within the block."""
     smaller = NetConfig(blocks=1, channels=8, ticks=2, value_channels=2, value_hidden=8)
-    with patch.dict(SIZES, tiny=smaller):
+    shorter = patch("chess_snn.self_play.starts.MISMATCH_PLIES", 10)
+    with patch.dict(SIZES, tiny=smaller), shorter:
         yield
 
 

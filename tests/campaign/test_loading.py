@@ -71,8 +71,9 @@ def setting(name):
     return f"net.{name}={str(SHAPE[name]).lower()}"
 
 
-def test_every_field_of_the_shape_is_a_setting_and_the_size_gives_the_rest():
-    assert {"activation", *SHAPE} == {field.name for field in fields(NetConfig)}
+def test_fields_of_the_shape_are_settings_and_the_size_gives_the_rest():
+    constant = {"value_channels", "value_hidden"}
+    assert {"activation", *SHAPE} | constant == {field.name for field in fields(NetConfig)}
     whole = load_config(settings=[setting(name) for name in SHAPE])
     assert whole.net.network() == NetConfig(**SHAPE)
     assert build_config(tomllib.loads(format_toml(config_values(whole)))) == whole
