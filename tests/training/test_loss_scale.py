@@ -132,7 +132,7 @@ def test_fp16_learns_what_fp32_learns(new_trainer, endgames):
     """
     curves = {}
     for precision in ("fp32", "fp16"):
-        trainer = new_trainer(precision=precision, mirror=False, root_value_share=0.0)
+        trainer = new_trainer(precision=precision, root_value_share=0.0)
         reports = [trainer.run(endgames, plan(40), stop_at=stop) for stop in (8, 24, 40)]
         assert [report.steps for report in reports] == [8, 16, 16]
         curves[precision] = torch.tensor([[r.value_loss, r.policy_loss] for r in reports])

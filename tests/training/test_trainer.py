@@ -33,7 +33,6 @@ def plan(num_steps, iteration=0, num_iterations=4):
 def test_one_small_window_can_be_overfitted(new_trainer, endgames, precision):
     trainer = new_trainer(
         policy_loss="search", precision=precision, learning_rate=2e-2, root_value_share=0.0,
-        mirror=False,
     )
     first = trainer.run(endgames, plan(140, num_iterations=1), stop_at=10)
     trainer.run(endgames, plan(140, num_iterations=1), stop_at=130)
@@ -45,9 +44,7 @@ def test_one_small_window_can_be_overfitted(new_trainer, endgames, precision):
 
 def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
     """After it, what winners played is likelier and what losers played less likely than before."""
-    trainer = new_trainer(
-        policy_loss="advantage", learning_rate=2e-2, precision="fp32", mirror=False
-    )
+    trainer = new_trainer(policy_loss="advantage", learning_rate=2e-2, precision="fp32")
 
     def likelihood(sign):
         rows = endgames.rows("training")
@@ -267,35 +264,26 @@ def test_an_iteration_of_skipped_steps_alone_is_given_up(new_trainer, poisoned):
         new_trainer(skip_limit=5).run(poisoned(), plan(3))
 
 
-@pytest.mark.parametrize("switch", ["mirror", "surprise_share"])
-def test_a_switch_that_is_off_draws_nothing(new_trainer, searched_window, switch):
-    """Of the stream of samples: an ablation must not change what it does not switch."""
-
-    def draws_of(**settings):
-        trainer = new_trainer(**settings)
-        trainer.run(searched_window, plan(2))
-        return trainer.rng
-
-    rng, batches = generator(7, "samples", 0), 2
-    off = {"mirror": False, "surprise_share": 0.0}
-    share = 0.7 if switch == "mirror" else 0.0
-    for _ in range(batches):
-        samples = searched_window.sample(32, rng, surprise_share=share)
-        if switch == "surprise_share":
-            rng.random(len(samples))
-    on = {"mirror": True, "surprise_share": 0.7} | {switch: off[switch]}
-    assert draws_of(**on).bit_generator.state == rng.bit_generator.state
+def test_without_surprises_the_stream_of_samples_has_no_draws_for_them(
+    new_trainer, searched_window
+):
+    """An ablation must not change what it does not switch."""
+    trainer, rng = new_trainer(surprise_share=0.0), generator(7, "samples", 0)
+    trainer.run(searched_window, plan(2))
+    for _ in range(2):
+        samples = searched_window.sample(32, rng)
+        rng.random(len(samples))  # views
+    assert trainer.rng.bit_generator.state == rng.bit_generator.state
 
 
 def test_about_half_the_samples_are_mirrored(new_trainer, searched_window, game):
-    """Of those whose mirror image is another position."""
-    seen = {}
-    for is_on in (False, True):
-        trainer = new_trainer(mirror=is_on, batch_size=2000)
-        draw = trainer._draw(searched_window)
-        seen[is_on] = trainer._prepare(searched_window, draw).batch.words_BP.numpy()
-    states = searched_window.gather(draw.rows).states
-    changed = (seen[True] != seen[False]).any(axis=1)
+    """A sample counts if its mirror image is another position."""
+    trainer = new_trainer(batch_size=2000)
+    draw = trainer._draw(searched_window)
+    samples = searched_window.gather(draw.rows)
+    states = samples.states
+    seen = trainer._prepare(searched_window, draw).batch.words_BP.numpy()
+    changed = (seen != assemble(game, samples).words_BP.numpy()).any(axis=1)
     everywhere, _ = game.transform(
         states, np.zeros((2000, 1), np.int16), np.ones(2000, np.uint8)
     )
