@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from chess_snn.campaign import CampaignFolder, Receipt
-from chess_snn.campaign.store.match_facts import MatchFacts
-from chess_snn.campaign.store.notes import missing_facts, missing_notices
+from chess_snn.campaign.store.notes import missing_facts
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.matches import readable_final_matches
@@ -55,14 +54,13 @@ def status_command(
         return
     view = CampaignWatch(directory).look()
     folder = view.folder
-    finals, faults = readable_final_matches(folder)
     if as_json or as_csv:
         if as_csv:
             typer.echo(results_csv(folder, view.rows), nl=False)
         else:
-            print_json(_status(view, finals))
-        for notice in [*faults, *missing_notices(folder)]:
-            print_notice(notice)
+            print_json(_status(view))
+        for fault in view.faults:
+            print_notice(fault)
         return
     print_summary(folder, view.receipts)
     print_message(
@@ -72,14 +70,14 @@ def status_command(
     )
     if folder.origin is not None:
         print_message(f"It {folder.origin.describe()}.")
-    for notice in missing_notices(folder):
-        print_message(notice)
+    for fault in view.faults:
+        print_message(fault)
     if not view.is_finished:
         for line in state_lines(view):
             print_message(line)
 
 
-def _status(view: CampaignView, finals: Sequence[MatchFacts]) -> Json:
+def _status(view: CampaignView) -> Json:
     folder = view.folder
     return {
         "campaign": folder.name,
@@ -93,7 +91,7 @@ def _status(view: CampaignView, finals: Sequence[MatchFacts]) -> Json:
         "origin": None if folder.origin is None else asdict(folder.origin),
         "rows": view.rows,
         "alarms": [asdict(alarm) for alarm in view.alarms],
-        "final_matches": list(map(asdict, finals)),
+        "final_matches": list(map(asdict, view.final_matches)),
         "absent": missing_facts(folder),
     }
 
@@ -135,11 +133,9 @@ def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
         receipt.promotion for receipt in receipts if receipt.promotion is not None
     ]:
         print_message(f"The last candidate: {gating_matches[-1]}.")
-    finals, faults = readable_final_matches(folder)
+    finals, _ = readable_final_matches(folder)
     if finals:
         console.print(matches_table("at the end of the campaign", finals))
-    for fault in faults:
-        print_message(fault)
     for alarm in find_alarms(rows):
         print_message(f"ALARM {alarm}")
 

@@ -122,20 +122,19 @@ def _print_lines(views: Iterator[CampaignView]) -> None:
         if num_read < 0:
             num_read = log.stat().st_size if log.exists() else 0
             print_message(f"campaign {view.folder.path}: {campaign_length(view.folder)}")
-            for row in view.rows[-1:]:
-                print_message(iteration_line(row))
-            for alarm in view.alarms:
-                print_message(f"ALARM {alarm}")
+            lines = [iteration_line(row) for row in view.rows[-1:]]
+            lines += [f"ALARM {alarm}" for alarm in view.alarms]
             if not view.is_finished:
                 writer = describe_writer(view)
-                for line in state_lines(view):
-                    print_message(line)
+                lines += [*view.faults, *state_lines(view)]
+            for line in lines:
+                print_message(line)
         elif log.exists():
-            with log.open(encoding="utf-8") as lines:
-                lines.seek(num_read)
-                for line in lines.readlines():
+            with log.open(encoding="utf-8") as text:
+                text.seek(num_read)
+                for line in text.readlines():
                     print_message(line.rstrip("\n"))
-                num_read = lines.tell()
+                num_read = text.tell()
         if view.is_finished:
             for match in view.final_matches:
                 print_message(match_line(match))

@@ -41,7 +41,7 @@ from tasks.tracking.campaign_run import (
 from tasks.tracking.registry import ModelRegistry
 from tasks.tracking.store import open_store, tracking_errors
 
-MARKER_METRIC = "iteration"
+MARKER_METRIC = metric_name("speed", "iteration")
 """Written in the same transaction as an iteration's metrics: its history says which are there."""
 
 SUPERVISED_MARKER_METRIC = metric_name("learning", "pretraining_at_step")

@@ -188,3 +188,13 @@ def test_a_folder_that_disappears_is_named(folder):
     shutil.rmtree(folder.path)
     with pytest.raises(CampaignError, match=str(folder.path)):
         watch.look()
+
+
+def test_a_watch_names_a_lost_receipt_bug(folder):
+    for iteration in range(3):
+        made.finish(folder, iteration)
+    watch = CampaignWatch(folder.path)
+    assert watch.look().faults == ()
+    folder.receipt(1).unlink()
+    (fault,) = watch.look().faults
+    assert folder.receipt(1).name in fault

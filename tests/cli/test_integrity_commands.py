@@ -88,17 +88,17 @@ def test_gc_shows_first_and_removes_when_told(chess_snn, folder):
 
 
 def test_what_reads_a_campaign_copes_with_what_was_removed(chess_snn, folder):
-    before = chess_snn("results", "campaign", "--json").stdout
+    before = chess_snn("campaign", "status", "campaign", "--csv").stdout
     chess_snn("gc", "campaign", "--yes")
     notice = "Removed by `chess-snn gc`: the games of 2 iterations"
     status = chess_snn("campaign", "status", "campaign")
     assert status.returncode == 0
     assert notice in status.stdout
-    results = chess_snn("results", "campaign", "--json")
+    results = chess_snn("campaign", "status", "campaign", "--csv")
     assert results.stdout == before
     assert notice in results.stderr
-    for command in (["ratings", "campaign"], ["models", "list", "campaign"]):
-        assert chess_snn(*command).returncode == 0
+    for command in ("campaign status campaign --ratings", "models list campaign"):
+        assert chess_snn(*command.split()).returncode == 0
     games = chess_snn("games", "stats", "campaign")
     assert games.returncode == 2
     assert "`chess-snn gc` removed them" in games.stderr

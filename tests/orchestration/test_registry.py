@@ -21,6 +21,7 @@ from prefect.states import Running  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts, write_receipt  # noqa: E402
 from chess_snn.campaign.models.versions import version_of  # noqa: E402
+from chess_snn.campaign.store.match_facts import LadderTestFacts, RatingFacts  # noqa: E402
 from chess_snn.campaign.store.receipt_parts import PromotionFacts  # noqa: E402
 from chess_snn.cli import main  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
@@ -41,14 +42,14 @@ from tasks.tracking.registry import model_id_of  # noqa: E402
 
 NUM_FINISHED = 2
 SHARDS = ["iter-000000/shard-0000", "iter-000001/shard-0001"]
-RATING = {
-    "player": "gen-000002", "num_games": 60, "score": 0.7, "elo": 210.4, "elo_low": 150.0,
-    "elo_high": None, "anchor": "random",
-}
-LADDER_TEST = {
-    "player": "gen-000002@16", "simulations": 16, "scale": "ladder 1", "num_games": 60,
-    "score": 0.5, "elo": 812.2, "elo_low": 730.0, "elo_high": 905.4,
-}
+RATING = RatingFacts(
+    player="gen-000002", num_games=60, score=0.7, elo=210.4, elo_low=150.0, elo_high=None,
+)
+LADDER_TEST = LadderTestFacts(
+    player="gen-000002@16", simulations=16, scale="ladder 1", num_games=60, score=0.5,
+    elo=812.2, elo_low=730.0, elo_high=905.4, rungs=[], bracket=["random"], start="random",
+    ended_by="games", notice=None,
+)
 PLAYED = PromotionFacts(
     candidate=2, champion=1, verdict="accept", llr=3.07, lower=-3.0, upper=3.0, elo0=0.0,
     elo1=75.0, simulations=0, games=34, wins=30, draws=0, losses=4, truncated=0,
@@ -164,7 +165,7 @@ def test_the_strength_of_the_champion_is_a_metric(folder):
 
 def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
     for iteration, elo in enumerate((90.0, 812.2)):
-        ladder_test = LADDER_TEST | {"elo": elo, "elo_low": elo - 80, "elo_high": elo + 90}
+        ladder_test = replace(LADDER_TEST, elo=elo, elo_low=elo - 80, elo_high=elo + 90)
         write_receipt(folder, replace(read_receipts(folder)[iteration], ladder_test=ladder_test))
     record(folder)
     experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id

@@ -201,9 +201,6 @@ def test_a_page_of_2048_has_points_and_tiles(campaign_2048):
     for game in games:
         assert {len(cells) for cells in game["positions"]} == {16}
         assert len(game["positions"]) == len(game["moves"]) + 1
-    printed = [line.split() for line in ran("results", campaign_2048.path).splitlines()]
-    _, *rows = rows_of(page, "Evaluated generations")
-    assert all(" ".join(cells).split() in printed for cells in rows)
 
 
 def test_text_from_outside_is_escaped(chess_campaign, tmp_path):

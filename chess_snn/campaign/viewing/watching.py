@@ -14,6 +14,7 @@ from typing import Final
 
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.match_facts import MatchFacts
+from chess_snn.campaign.store.notes import missing_notices
 from chess_snn.campaign.store.plans import (
     S_PER_HOUR,
     ProgressPlan,
@@ -61,9 +62,9 @@ class CampaignView:
     stages: Sequence[StageProgress]
     """Under way, or left where they were; the oldest first."""
     final_matches: Sequence[MatchFacts]
-    """Summaries; none until all are played."""
+    """None until all are played."""
     faults: Sequence[str]
-    """Lines that name what cannot be shown because it is damaged."""
+    """Lines that name what is damaged, missing, removed or quarantined."""
     writer: Writer | None
     """None if no process has run it in this folder."""
     is_finished: bool
@@ -165,7 +166,7 @@ class CampaignWatch:
             alarms=tuple(self._alarms),
             stages=() if is_finished else live.stages,
             final_matches=tuple(self._final_summaries),
-            faults=tuple(self._faults),
+            faults=(*self._faults, *missing_notices(folder)),
             writer=writer,
             is_finished=is_finished,
             elapsed_s=elapsed_s,
