@@ -41,7 +41,7 @@ from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 SAMPLE_GAMES: Final = 10
 """Of the newest iteration, among the files of the run."""
 
-_LOSSES: Final = ("total", "policy", "value", "plies_left")
+_LOSSES: Final = ("total", "policy", "value")
 """Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
 
 
@@ -217,7 +217,7 @@ def _campaign_metrics(folder: CampaignFolder, receipts: Sequence[Receipt]) -> di
 def _step_metrics(folder: CampaignFolder, generation: int) -> list[dict[str, float]]:
     """The losses by optimiser step of the training that made ``generation``."""
     return [
-        {f"{name}_loss" if name in _LOSSES else name: value for name, value in point.items()}
+        {"step": point["step"]} | {f"{name}_loss": point[name] for name in _LOSSES if name in point}
         for point in step_losses(folder, generation)
     ]
 
@@ -236,9 +236,8 @@ def _provenance_tags(facts: Mapping[str, str]) -> dict[str, str]:
 
 def _final_metrics(matches: list[MatchFacts]) -> dict[str, float]:
     return {
-        metric_name("strength", f"final_{figure}_{match.name.replace('-', '_')}"):
-            getattr(match, figure)
-        for match in matches for figure in ("score", "score_low", "score_high")
+        metric_name("strength", f"final_score_{match.name.replace('-', '_')}"): match.score
+        for match in matches
     }
 
 

@@ -61,7 +61,7 @@ def test_mlflow_has_points_and_a_model_of_its_own(finished):
     assert {version.tags["generation"] for version in versions} >= {"1", "2"}
     metrics = client.get_run(versions[0].run_id).data.metrics
     assert {
-        "1_strength/points", "1_strength/points_low", "1_strength/reached_2048",
+        "1_strength/points", "1_strength/points_best", "1_strength/reached_2048",
         "1_strength/promotion_points_ahead", "3_self_play/self_play_points",
     } <= metrics.keys()
     assert "3_self_play/draw_rate" not in metrics

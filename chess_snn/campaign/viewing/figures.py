@@ -111,8 +111,6 @@ _FIGURES: Final = (
     Figure("learning", "value_loss", "value loss", ".3f", _trained("value_loss"), better="down",
            places=("learning", "run", "watch"), heading="value\nloss", chart=_VALUE_LOSS),
     Figure("learning", "total_loss", "loss", ".3f", _trained("total_loss"), better="down"),
-    Figure("learning", "plies_left_loss", "plies-left loss", ".3f", _trained("plies_left_loss"),
-           better="down"),
     Figure("learning", "holdout_policy_loss_after", "held-out policy loss", ".3f",
            _trained("holdout_policy_loss_after"), better="down", chart=_LOSS),
     Figure("learning", "holdout_policy_accuracy_after", "held-out policy accuracy", ".1%",
@@ -130,8 +128,6 @@ _FIGURES: Final = (
            _trained("holdout_decided_accuracy_after"), better="up", places=("run",)),
     Figure("learning", "policy_entropy", "policy entropy, nats", ".2f",
            _trained("policy_entropy"), places=("learning", "watch"), heading="entropy"),
-    Figure("learning", "target_entropy", "entropy of targets, nats", ".2f",
-           _trained("target_entropy")),
     Figure("learning", "gradient_norm", "gradient norm", ".3f", _trained("gradient_norm")),
     Figure("learning", "learning_rate", "learning rate", ".2g", _trained("learning_rate")),
     Figure("learning", "steps", "steps", ",.0f", _trained("steps")),
@@ -171,8 +167,6 @@ _FIGURES: Final = (
            places=("learning",), heading="train\ns"),
     Figure("speed", "evaluation_s", "seconds of evaluation", ",.0f", _seconds("evaluation"),
            places=("learning",), heading="eval\ns"),
-    Figure("speed", "evaluation_hidden_s", "seconds of evaluation beside other work", ",.0f",
-           _seconds("evaluation_hidden")),
     Figure("speed", "gating_match_s", "seconds of the gating match", ",.0f",
            _seconds("gating_match")),
     Figure("speed", "iteration_s", "seconds", ",.0f", _seconds("iteration"),
@@ -321,12 +315,12 @@ def figure_text(row: Row, name: str) -> str:
 def metrics_of(config: CampaignConfig, receipt: Receipt) -> dict[str, float]:
     """Everything of an iteration to plot, by :func:`.metric_name`; without what was not measured.
 
-    Endings that did not occur are left out; the layers of the network are there too.
+    Endings that did not occur are left out, and so are the ends of intervals, which MLflow cannot
+    draw; the layers of the network are there too.
     """
     figures = [*figures_of(config), *layer_figures(receipt)]
-    metrics: dict[str, float] = {}
-    for figure in _in_order(figures):
-        for name, value in figure_row(receipt, [figure]).items():
-            if value is not None and (value or not name.startswith(_ENDED)):
-                metrics[metric_name(figure.group, name)] = value
-    return metrics
+    row = figure_row(receipt, figures)
+    return {
+        metric_name(figure.group, figure.name): value for figure in figures
+        if (value := row[figure.name]) is not None and (value or not figure.name.startswith(_ENDED))
+    }
