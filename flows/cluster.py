@@ -22,7 +22,6 @@ from tasks.cluster.programs import check_scheduler
 from tasks.cluster.security import security_of
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.cluster.worker_setup import DASK_SETTINGS
-from tasks.placement import give_access
 from tasks.progress import ProgressBoard
 from tasks.remote import PROGRESS_TOPIC
 
@@ -40,7 +39,7 @@ def campaign_workers(folder: CampaignFolder, say: LogFn) -> Iterator[WorkerPool]
 
     Raises:
         ConfigError: devices, workers or certificates that do not exist.
-        ClusterError: the scheduler cannot be used, or no worker came.
+        ClusterError: the scheduler cannot be used, no worker came, or none sees the folder.
     """
     opened = _open_local if folder.config.cluster.kind == "local" else _open_address
     with ExitStack() as stack:
@@ -50,15 +49,10 @@ def campaign_workers(folder: CampaignFolder, say: LogFn) -> Iterator[WorkerPool]
 
 @contextmanager
 def watched_workers(folder: CampaignFolder, board: ProgressBoard) -> Iterator[WorkerPool]:
-    """:func:`campaign_workers` that have access to the folder, and whose progress ``board`` tells.
-
-    Raises:
-        ClusterError: also where some do not see the folder, and should.
-    """
+    """:func:`campaign_workers`, whose progress ``board`` tells."""
     with campaign_workers(folder, board.message) as pool:
         board.watch_workers(lambda: pool.states)
         pool.client.subscribe_topic(PROGRESS_TOPIC, board.handle_event)
-        give_access(pool.client, folder, pool.addresses)
         with board.running():
             yield pool
 
@@ -123,10 +117,13 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
     security = security_of(settings.address, settings.certificates, _CERTIFICATES)
     check_scheduler(settings.address, security)
     client = stack.enter_context(Client(settings.address, security=security))
-    pool, address = _followed(client, stack, say), settings.address
+    address = settings.address
+    pool = _followed(client, stack, say, shared=folder)
     if not pool.workers:
         say(f"waiting for workers of {address}, at most {_WAIT_S:.0f} s")
     if not pool.wait_for_workers(_WAIT_S):
+        if pool.dismissals:
+            raise ClusterError(pool.dismissals[0])
         raise ClusterError(
             f"no worker that can be used came to {address} within {_WAIT_S:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
@@ -145,9 +142,10 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
 
 
 def _followed(
-    client: Client, stack: ExitStack, say: LogFn, *, num_own_players: int = 0
+    client: Client, stack: ExitStack, say: LogFn, *, num_own_players: int = 0,
+    shared: CampaignFolder | None = None,
 ) -> WorkerPool:
-    pool = WorkerPool(client, say, num_own_players=num_own_players)
+    pool = WorkerPool(client, say, num_own_players=num_own_players, shared=shared)
     stack.enter_context(pool.running())
     stack.enter_context(compute.watched_by(pool))
     return pool

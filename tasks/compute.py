@@ -4,7 +4,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from distributed import Client, Future, default_client
@@ -22,7 +21,6 @@ from chess_snn.nets.gpu.gpu_faults import explain
 from chess_snn.types import LogFn
 from tasks.cluster.identity import resource
 from tasks.cluster.worker_pool import WorkerPool
-from tasks.placement import received, sent
 from tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from tasks.run_state import pending
 
@@ -82,9 +80,7 @@ def all_done(
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results, and who ran them.
 
     Dask redoes a call where its worker dies; an exception of the function itself is raised here.
-    One that meets corrupt data is run again once that is rebuilt; see :func:`rebuilds_by`. Stages
-    of a campaign whose folder workers do not see are sent as remote jobs
-    (:mod:`tasks.placement`).
+    One that meets corrupt data is run again once that is rebuilt; see :func:`rebuilds_by`.
 
     Args:
         calls: each is ``(function, *arguments)``.
@@ -144,8 +140,7 @@ class _Attempts:
             self.future = self._submit()
         self._was_awaited = True
         try:
-            done = self._done_somewhere()
-            return replace(done, result=received(self._call, done.result))
+            return self._done_somewhere()
         except Exception as error:
             plain = plain_error(error, self._call)
             if plain is None:
@@ -182,12 +177,9 @@ class _Attempts:
         # Dask estimates how long work takes by the beginning of its key.
         key = f"{self._call[0].__name__}-{uuid.uuid4().hex}"
         _begun[key] = self._begun
-        try:
-            call = sent(self._client, self._call)
-        except OSError:
-            give_up_if_cut_off(self._client)
-            raise
-        future = self._client.submit(attempt, *call, key=key, workers=workers, **self._options)
+        future = self._client.submit(
+            attempt, *self._call, key=key, workers=workers, **self._options
+        )
         future.add_done_callback(lambda _: _note_begun(key))
         return future
 

@@ -246,7 +246,7 @@ class WorkerBoard:
         self._tallies: dict[str, _Tally] = {}
 
     def handle_event(self, body: Mapping[str, Any]) -> None:
-        """Take what a worker sent: see :func:`tasks.remote.progress_events`."""
+        """Take what a worker sent: see :mod:`tasks.remote`."""
         with self._lock:
             tally = self._tallies.setdefault(str(body["sender"]), _Tally())
             tally.add(body, self._clock())

@@ -16,12 +16,10 @@ from typing import Any, Final, Generic, TypeVar
 import torch
 from distributed import KilledWorker, get_worker
 
-from chess_snn.campaign import stages
+from chess_snn.campaign import CampaignFolder, stages
 from chess_snn.campaign.machine import training_launch
 from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.campaign.machine.training_launch import RankTraining
-from chess_snn.campaign.stages.self_play import ShardValues
-from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.match_facts import ConversionFacts, LadderTestFacts
 from chess_snn.campaign.store.receipt_parts import ShardFacts, TrainingFacts
@@ -124,19 +122,16 @@ def _name(call: Call) -> str:
     return f"{function.__name__}({numbers})"
 
 
-def play_shard(
-    directory: str, iteration: int, shard: int, values: ShardValues | None = None
-) -> ShardFacts:
+def play_shard(directory: str, iteration: int, shard: int) -> ShardFacts:
     """See :func:`chess_snn.campaign.stages.play_shard`."""
     return stages.play_shard(
-        _seen(directory), iteration, shard, values, num_threads=_own_threads(),
+        _seen(directory), iteration, shard, num_threads=_own_threads(),
         on_progress=_progress_events(iteration, events.SELF_PLAY, f"shard {shard}"),
     )
 
 
 def train_generation(
-    directory: str, iteration: int, layout: RankLayout | None,
-    values: TrainingValues | None = None,
+    directory: str, iteration: int, layout: RankLayout | None
 ) -> TrainingFacts | None:
     """Train generation ``iteration + 1`` on all cores or GPUs of this machine.
 
@@ -144,7 +139,7 @@ def train_generation(
     rank 0 is on another one.
     """
     facts: TrainingFacts | None = _train(
-        training_launch.generation_training(_seen(directory), iteration, values), layout,
+        training_launch.generation_training(_seen(directory), iteration), layout,
         _progress_events(iteration, events.TRAINING, "steps"),
     )
     return facts
@@ -172,22 +167,18 @@ def play_match_part(
     )
 
 
-def play_conversion(
-    directory: str, generation: int, simulations: int | None = None
-) -> ConversionFacts:
+def play_conversion(directory: str, generation: int) -> ConversionFacts:
     """See :func:`chess_snn.campaign.strength.reports.play_conversion`."""
     return reports.play_conversion(
-        _seen(directory), generation, simulations, num_threads=_own_threads(),
+        _seen(directory), generation, num_threads=_own_threads(),
         on_progress=_progress_events(generation - 1, events.EVALUATION, "conversion"),
     )
 
 
-def play_ladder_test(
-    directory: str, generation: int, start_elo: float | None = None
-) -> LadderTestFacts:
+def play_ladder_test(directory: str, generation: int) -> LadderTestFacts:
     """See :func:`chess_snn.campaign.strength.ladder_tests.play_ladder_test`."""
     return ladder_tests.play_ladder_test(
-        _seen(directory), generation, start_elo, num_threads=_own_threads(),
+        _seen(directory), generation, num_threads=_own_threads(),
         on_progress=_progress_events(generation - 1, events.EVALUATION, "ladder test"),
     )
 
@@ -214,11 +205,26 @@ def _train(
         )
 
 
+def folder_fault(directory: str, campaign_id: str) -> str:
+    """Say why this machine cannot use the campaign folder in ``directory``; empty if it can."""
+    try:
+        found = CampaignFolder.open(Path(directory)).campaign_id
+    except ChessSnnError:
+        found = ""
+    if found == campaign_id:
+        return ""
+    there = "another campaign is there" if found else "nothing is there"
+    return (
+        f"{socket.gethostname()} does not see the campaign in {directory}: {there}; share the "
+        "folder with it under the same path, by NFS or sshfs (docs/cluster.md)"
+    )
+
+
 def _seen(directory: str) -> Path:
-    """The campaign folder, where this machine sees it.
+    """The campaign folder, which this machine saw when its worker came.
 
     Raises:
-        FileNotFoundError: it does not; another one may.
+        FileNotFoundError: it does not any more; another one may.
     """
     path = Path(directory)
     if not (path / CONFIG_FILE).exists():
@@ -235,18 +241,11 @@ def _own_threads() -> int:
 
 
 def _progress_events(iteration: int, stage: str, part: str) -> Progress:
-    worker = get_worker()
-    return progress_events(worker.log_event, worker.name, iteration, stage, part)
-
-
-def progress_events(
-    log_event: Callable[[str, Json], object], worker: str, iteration: int, stage: str, part: str
-) -> Progress:
     """A callback that sends (done, total) of ``part``, at most twice a second and at the end.
 
     Its ``sender`` is the worker's name; Dask puts an address of its own under ``worker``.
     """
-    last_sent = time.monotonic()
+    worker, last_sent = get_worker(), time.monotonic()
 
     def send(done: int, total: int) -> None:
         nonlocal last_sent
@@ -254,9 +253,9 @@ def progress_events(
         if now - last_sent < _EVENT_PERIOD_S and done < total:
             return
         last_sent = now
-        log_event(PROGRESS_TOPIC, {
+        worker.log_event(PROGRESS_TOPIC, {
             "iteration": iteration, "stage": stage, "part": part, "done": done, "total": total,
-            "sender": worker,
+            "sender": worker.name,
         })
 
     return send

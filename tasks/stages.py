@@ -1,18 +1,14 @@
 """One Prefect task for each stage of a campaign: play, train, evaluate, promote, back up."""
 
-import socket
-import time
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from distributed import default_client
 from prefect import get_run_logger, task
 from prefect.states import Cancelled
 
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
-from chess_snn.campaign.machine.training_launch import train_first_as_configured
-from chess_snn.campaign.stages.first_generation import SUPERVISED, begins_trained
+from chess_snn.campaign.stages.first_generation import begins_trained
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import ProgressPlan
 from chess_snn.campaign.store.receipt_parts import (
@@ -36,7 +32,6 @@ from chess_snn.campaign.strength.match_schedule import (
 )
 from chess_snn.campaign.strength.matches import finish_match, unplayed_parts
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
-from chess_snn.cores import num_cores
 from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
 from tasks import remote
@@ -110,21 +105,8 @@ def train_supervised(folder: CampaignFolder) -> Json:
 
 
 def train_first(folder: CampaignFolder) -> Done[Json]:
-    """The same outside a task.
-
-    Where workers do not see the campaign folder they do not see the games either, which may be
-    many: then it is trained here, on the campaign's own machine.
-    """
-    if folder.config.cluster.shared_storage:
-        return _train(folder, 0, (remote.train_first_generation, str(folder.path), None))
-    began, machine = time.monotonic(), socket.gethostname()
-    facts = rebuilding(partial(
-        train_first_as_configured, folder.path, num_threads=num_cores(),
-        on_progress=remote.progress_events(
-            default_client().log_event, machine, 0, SUPERVISED, "steps"
-        ),
-    ))
-    return Done(facts, machine, "", time.monotonic() - began)
+    """The same outside a task."""
+    return _train(folder, 0, (remote.train_first_generation, str(folder.path), None))
 
 
 def _train(folder: CampaignFolder, generation: int, call: Call) -> Done[Any]:

@@ -23,7 +23,6 @@ from chess_snn.training.rank_launch import RankLayout
 from tasks import compute
 from tasks.cluster.devices import PoolWorker
 from tasks.cluster.worker_pool import WorkerPool
-from tasks.placement import received, sent
 from tasks.remote import Call, Done, attempt, plain_error
 
 _POLL_S: Final = 0.2
@@ -68,7 +67,7 @@ def train_together(
         calls = [(*call[:-1], layout) for layout in _layouts(client, config, machines)]
         for machine, share in zip(machines, calls, strict=True):
             futures[machine] = client.submit(
-                attempt, *sent(client, share), key=f"{share[0].__name__}-{uuid.uuid4().hex}",
+                attempt, *share, key=f"{share[0].__name__}-{uuid.uuid4().hex}",
                 workers=[machine.address], allow_other_workers=False, pure=False,
                 resources={compute.TRAINER: 1},
             )
@@ -77,7 +76,7 @@ def train_together(
         for machine in machines:
             pool.health.succeeded(machine.device)
         return replace(
-            first, result=received(calls[0], first.result), worker=names,
+            first, worker=names,
             device=", ".join(machine.device for machine in machines),
         )
     except RankLostError as error:

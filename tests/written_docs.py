@@ -51,7 +51,7 @@ WISHES = {
     "Measure strength": ["evaluation.*"],
     "Choose the champion otherwise": ["promotion.*"],
     "Use this machine otherwise": ["execution.*"],
-    "Use other machines": ["cluster.*", "storage.*"],
+    "Use other machines": ["cluster.*"],
 }
 """What users want to do, and patterns of the settings for it; the first that fits has a setting."""
 SAME_AT_THE_END = "The same at its end"

@@ -129,7 +129,7 @@ def resume(
     directory: CampaignArgument,
     set: Annotated[  # the option's name
         list[str] | None,
-        typer.Option(help="A setting of [execution], [cluster] or [storage]; others stay."),
+        typer.Option(help="A setting of [execution] or [cluster]; others stay."),
     ] = None,
     workers: WorkersOption = None,
     workers_per_device: WorkersPerDeviceOption = None,

@@ -17,6 +17,7 @@ from typing import Any, Final
 from distributed import Client
 
 from chess_snn import processes
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.viewing.events import WorkerProgress
@@ -24,6 +25,7 @@ from chess_snn.types import Json, LogFn
 from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
 from tasks.cluster.identity import IDENTITY, differences
 from tasks.cluster.nannies import EXIT_TOPIC
+from tasks.remote import folder_fault
 
 FROZEN_AFTER_S: Final = 60.0
 """On a busy machine a worker may be silent for half of it while it loads kernels."""
@@ -32,6 +34,8 @@ LOOK_EVERY_S: Final = 1.0
 _MOST_ADDED_S: Final = 3 * LOOK_EVERY_S
 """Most silence that one look can add, should it come late."""
 _RESTART_TIMEOUT_S: Final = 30.0
+_ANSWER_TIMEOUT_S: Final = 30.0
+"""For a worker's look at the campaign folder; it hangs if the server of the folder is away."""
 _POLL_S: Final = 0.2
 _JOIN_S: Final = 5.0
 _PERCENT: Final = 100.0
@@ -69,17 +73,21 @@ class WorkerPool:
 
     def __init__(
         self, client: Client, say: LogFn, *, frozen_after_s: float = FROZEN_AFTER_S,
-        num_own_players: int = 0,
+        num_own_players: int = 0, shared: CampaignFolder | None = None,
     ) -> None:
         """The workers of the scheduler of ``client``; ``say`` takes a line for people.
 
         One that is silent for ``frozen_after_s`` is killed and started again. This process starts,
-        and restarts, ``num_own_players`` workers that play games.
+        and restarts, ``num_own_players`` workers that play games. Those of other machines must see
+        the folder ``shared``; one that does not is dismissed.
         """
         self.client, self.say = client, say
         self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
+        self.dismissals: list[str] = []
+        """Why workers that do not see the campaign folder were dismissed."""
         self._frozen_after_s, self._num_own_players = frozen_after_s, num_own_players
+        self._shared = shared
         self._exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self.states: list[WorkerProgress] = []
         """The workers as they were at the last look, without their work for the campaign."""
@@ -140,9 +148,9 @@ class WorkerPool:
             thread.join(_JOIN_S)  # it may be asking the scheduler
 
     def wait_for_workers(self, timeout_s: float) -> bool:
-        """Whether a worker is there after at most ``timeout_s``."""
+        """Whether a worker is there after at most ``timeout_s``, or at the first dismissal."""
         deadline_s = time.monotonic() + timeout_s
-        while not self.workers and time.monotonic() < deadline_s:
+        while not self.workers and not self.dismissals and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         return bool(self.workers)
 
@@ -164,15 +172,13 @@ class WorkerPool:
             f"{device} is retired: it failed {STRIKES} times in a row, the last time by: {reason}; "
             f"{left} other {'device goes' if left == 1 else 'devices go'} on"
         )
-        self._dismiss([worker for worker in self.workers if worker.device == device])
+        self._dismiss([worker.address for worker in self.workers if worker.device == device])
 
     def _devices(self) -> set[str]:
         return {worker.device for worker in self.workers}
 
-    def _dismiss(self, workers: list[PoolWorker]) -> None:
-        self.client.retire_workers(
-            [worker.address for worker in workers], close_workers=True, remove=True
-        )
+    def _dismiss(self, addresses: list[str]) -> None:
+        self.client.retire_workers(addresses, close_workers=True, remove=True)
 
     def _follow(self) -> None:
         next_look_s = 0.0
@@ -230,12 +236,31 @@ class WorkerPool:
         if told is None or reason:
             self.say(f"worker {info['name']} is left unused: {reason}")
             return
+        if reason := self._folder_fault(address):
+            self.dismissals.append(f"worker {info['name']} is dismissed: {reason}")
+            self.say(self.dismissals[-1])
+            self._dismiss([address])
+            return
         worker = PoolWorker(address, from_json(WorkerSlot, told["place"]), told["num_cores"])
         self._workers = self._workers | {address: worker}
         if worker.device in self.health.retired:
-            self._dismiss([worker])
+            self._dismiss([address])
         elif says_so:
             self.say(f"worker {worker.name} is here, on {worker.device}")
+
+    def _folder_fault(self, address: str) -> str:
+        """Say why a worker cannot use the campaign folder; empty if it can, or need not."""
+        if self._shared is None:
+            return ""
+        path = str(self._shared.path)
+        try:
+            answer = self.client.sync(
+                self.client._run, folder_fault, path, self._shared.campaign_id, workers=[address],
+                on_error="return", callback_timeout=_ANSWER_TIMEOUT_S,
+            )[address]
+        except TimeoutError:
+            answer = f"it does not say within {_ANSWER_TIMEOUT_S:g} s whether it sees {path}"
+        return str(answer)
 
     def _part(self, worker: PoolWorker) -> None:
         """Say whether a worker that the scheduler lists no more has left or is lost."""

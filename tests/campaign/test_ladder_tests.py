@@ -9,7 +9,6 @@ from signed_files import REPORT as REPORT_VERSION
 from signed_files import edit, resign, write_signed
 from small_campaigns import receipt_of
 
-from chess_snn.campaign.artifacts.table import LADDER_TEST_REPORT
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import read_receipt, write_receipt
@@ -17,13 +16,6 @@ from chess_snn.campaign.strength import ladder_tests, ratings
 from chess_snn.campaign.strength.ladder_tests import ladder_notice, play_ladder_test
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.campaign.viewing.figures import figure_row, metrics_of
-from chess_snn.campaign.worker_cache import (
-    commit_outputs,
-    job_folder,
-    job_of,
-    read_input,
-    read_outputs,
-)
 from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.engines import player as engine_player
 from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO
@@ -332,23 +324,9 @@ def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
         read_receipt(folder, 0)
 
 
-def test_on_a_worker_without_the_folder_it_is_the_same(untrained, tmp_path):
-    here, there = untrained("here"), untrained("there")
-    report, job = play_ladder_test(here.path, 0), job_of(there, LADDER_TEST_REPORT, 0)
-    with job_folder(
-        tmp_path / "cache", there.path, job.files, lambda file: read_input(there, file)
-    ) as place:
-        assert play_ladder_test(place, 0, *job.values) == report
-        outputs = read_outputs(place, job.files)
-    assert list(outputs)[-1] == LADDER_TEST_REPORT.at(0), "it says that the matches are there"
-    commit_outputs(there, outputs)
-    assert files_of(there) == files_of(here)
-    assert play_ladder_test(there.path, 0) == report
-
-
-def test_on_a_worker_without_the_folder_it_begins_where_an_older_one_stood(untrained):
+def test_it_begins_where_an_older_one_stood(untrained):
     folder = untrained()
     play_ladder_test(folder.path, 0)
-    assert LADDER_TEST_REPORT.values(folder, 1) == -math.inf
-    stood = LADDER_TEST_REPORT.values(folder, 2)
+    assert ladder_tests.ladder_start(folder, 1) == -math.inf
+    stood = ladder_tests.ladder_start(folder, 2)
     assert stood in [make_ladder().rung(name).elo for name in make_ladder().players]

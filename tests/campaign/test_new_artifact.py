@@ -11,19 +11,12 @@ from written_docs import artifact_table
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.artifacts import table
-from chess_snn.campaign.artifacts.artifact import Artifact, Contents, Input, Whole
+from chess_snn.campaign.artifacts.artifact import Artifact, Contents, Whole
 from chess_snn.campaign.integrity.gc import dispose, find_disposable, sorts, sweep_leftovers
 from chess_snn.campaign.integrity.rebuild import Rebuilder, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.notes import read_notes, read_removals
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.worker_cache import (
-    commit_outputs,
-    job_folder,
-    job_of,
-    read_input,
-    read_outputs,
-)
 from chess_snn.data import is_committed, read_folder, staged_folder
 
 GONE = 2**22 + 11
@@ -58,7 +51,7 @@ def old_digests(folder: CampaignFolder) -> Iterator[tuple[Path, str]]:
 DIGEST = Artifact(
     "digest", "digests/iter-{iteration:06d}", check_digest,
     "the digest of iteration {iteration}", is_folder=True, expected=expected_digests,
-    inputs=lambda folder, iteration: [Input(folder.plan(iteration))], make=make_digest,
+    make=make_digest,
     after_repair="made again from the plan", sort="digests", disposable=old_digests,
     kept="the newest",
 )
@@ -116,22 +109,6 @@ def test_it_is_quarantined_by_repair_and_gone_from_quarantine_by_gc(folder: Camp
     assert found(folder) == [("digest", "digests/iter-000001", "quarantined")]
     dispose(folder, [entry for entry in find_disposable(folder) if entry.sort == "quarantine"])
     assert [entry.suffix for entry in folder.quarantine.iterdir()] == [".json"]
-
-
-def test_it_is_made_by_a_worker_that_does_not_see_the_folder(
-    folder: CampaignFolder, tmp_path: Path
-) -> None:
-    path = folder.path / DIGEST.at(1)
-    before = read_folder(path)[1]
-    shutil.rmtree(path)
-    job = job_of(folder, DIGEST, 1)
-    with job_folder(
-        tmp_path / "cache", folder.path, job.files, lambda file: read_input(folder, file)
-    ) as here:
-        make_digest(here, 1)
-        outputs = read_outputs(here, job.files)
-    commit_outputs(folder, outputs)
-    assert read_folder(path)[1] == before
 
 
 def test_it_is_collected_and_what_was_left_half_written_is_swept(folder: CampaignFolder) -> None:

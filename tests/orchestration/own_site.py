@@ -1,4 +1,4 @@
-"""A scheduler and a campaign on one host, and workers on two others that do not see its folder."""
+"""A scheduler and a campaign on one host, and workers on two others that see its folder."""
 
 import subprocess
 import sys
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+import psutil
 from own_hosts import Host, own_hosts
 
 from chess_snn.data import is_committed
@@ -50,13 +51,16 @@ class Site:
     def story(self) -> str:
         return "\n".join(f"--- {p.name}\n{p.read_text()[-3000:]}" for p in self.logs if p.exists())
 
-    def brought(self, host: Host, path: str) -> bool:
-        """Whether a job that reads the file ``path`` of the campaign is at work on ``host``."""
-        # By no pattern of any depth: a walk fails over folders that go meanwhile.
-        return any(
-            (campaign / path).exists()
-            for campaign in host.work.glob("dask-scratch-space/*/campaigns/*/campaign")
-        )
+    def held(self, mark: Path) -> Host:
+        """The host of the process that is held at the failpoint with the file ``mark``."""
+        for process in psutil.process_iter():
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            inner = status.partition("NSpid:")[2].partition("\n")[0].split()
+            if len(inner) > 1 and inner[-1] == mark.read_text():
+                for host in self.workers:
+                    if process.environ().get("TMPDIR") == str(host.work):
+                        return host
+        raise AssertionError(f"no process of a host is held at {mark.name}")
 
     def shards(self, iteration: int) -> int:
         parent = self.folder / "games" / f"iter-{iteration:06d}"
@@ -70,12 +74,10 @@ class Site:
 
 @contextmanager
 def made_site(base: Path) -> Iterator[Site]:
-    """Three hosts with certificates, for the length of the block."""
+    """Four hosts with certificates, for the length of the block; box-d does not see campaigns."""
     campaigns = base / "campaigns"
     campaigns.mkdir()
-    names = ["box-a", "box-b", "box-c"]
-    hidden = {name: [campaigns] for name in names[1:]}
-    with own_hosts(names, base, hidden) as hosts:
+    with own_hosts(["box-a", "box-b", "box-c", "box-d"], base, {"box-d": [campaigns]}) as hosts:
         site = Site(base, hosts, campaigns / "c")
         command = [*CHESS_SNN, "cluster", "certs", certificates(site)]
         subprocess.run(command, check=True, capture_output=True)
@@ -99,22 +101,28 @@ def start_cluster(site: Site, environment: Mapping[str, str] = MappingProxyType(
     )
     site.wait_for("the scheduler", lambda: "scheduler at" in site.log("scheduler").read_text())
     for host in site.workers:
-        host.start(
-            *CHESS_SNN, "cluster", "worker", address(site), "--workers=1", "--device=cpu",
-            f"--certificates={certificates(site)}", log=site.log(host.name),
-            environment=environment,
-        )
+        start_worker(site, host, environment)
     site.wait_for("both workers", lambda: all(site.is_up(host) for host in site.workers))
+
+
+def start_worker(
+    site: Site, host: Host, environment: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[bytes]:
+    """A worker on ``host`` with ``environment``."""
+    return host.start(
+        *CHESS_SNN, "cluster", "worker", address(site), "--workers=1", "--device=cpu",
+        f"--certificates={certificates(site)}", log=site.log(host.name), environment=environment,
+    )
 
 
 def start_campaign(
     site: Site, wanted: Sequence[str], environment: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """On workers that do not see its folder; its own process with ``environment``."""
+    """On the workers of the scheduler; its own process with ``environment``."""
     first = site.hosts["box-a"]
     settings = [
         *wanted, "cluster.kind=address", f"cluster.address={address(site)}",
-        f"cluster.certificates={certificates(site)}", "cluster.shared_storage=false",
+        f"cluster.certificates={certificates(site)}",
     ]
     site.campaign = first.start(
         *CHESS_SNN, "campaign", "start", "--dir", str(site.folder),

@@ -35,7 +35,10 @@ OLDER = "import chess_snn; chess_snn.__version__ = '0.0.1'"
 class Program:
     """One of our commands, and what it says."""
 
-    def __init__(self, log: Path, *arguments: str, path: Path | None = None, **variables: str):
+    def __init__(
+        self, log: Path, *arguments: str, path: Path | None = None, here: Path | None = None,
+        **variables: str,
+    ):
         self.log = log
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "MLFLOW"))}
         if path is not None:
@@ -43,7 +46,7 @@ class Program:
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "chess_snn", *arguments], env=inherited | variables,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=here,
             )
 
     @property
@@ -108,15 +111,17 @@ def test_a_campaign_on_workers_that_have_dask_alone(start, certificates, tmp_pat
     scheduler = start("cluster", "scheduler", "--port", str(port), "--certificates", certificates)
     scheduler.wait_for(f"scheduler at {address}")
     worker = ("cluster", "worker", address, "--device", "cpu", "--certificates", certificates)
-    good = start(*worker, "--workers", "2", path=blocked)
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    good = start(*worker, "--workers", "2", path=blocked, here=elsewhere)
     good.wait_for("is up", times=2)
     wrong = start(*worker, "--workers", "1", "--name", "old-box", path=older)
     wrong.wait_for("is up")
 
     directory = tmp_path / "campaign"
     campaign = start(
-        "campaign", "start", "--dir", str(directory), "--cluster", address,
-        *(f"--set={setting}" for setting in SETTINGS), CHESS_SNN_CERTIFICATES=certificates,
+        "campaign", "start", "--dir", directory.name, "--cluster", address,
+        *(f"--set={setting}" for setting in SETTINGS), here=tmp_path,
+        CHESS_SNN_CERTIFICATES=certificates,
     )
     assert campaign.process.wait(PATIENT_S * 2) == 0, campaign.text
     assert "self-play: 2 workers, 2 on the processor of " in campaign.text
@@ -124,6 +129,7 @@ def test_a_campaign_on_workers_that_have_dask_alone(start, certificates, tmp_pat
     assert wrong.end() == 0
     folder = CampaignFolder.open(directory)
     assert len(read_receipts(folder)) == 2
+    assert list(elsewhere.iterdir()) == [], "workers read and write the folder by its path"
     assert (folder.config.cluster.kind, folder.config.cluster.address) == ("address", address)
 
     assert good.process.poll() is None, "workers stay for the next campaign"

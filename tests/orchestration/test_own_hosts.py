@@ -1,4 +1,4 @@
-"""A campaign whose workers are other hosts that do not see its folder, and one is cut off."""
+"""A campaign whose workers are other hosts, of which one is cut off and one is blind."""
 
 import subprocess
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from own_hosts import Host
 from own_site import (
     CHESS_SNN,
     POLL_S,
@@ -16,18 +17,23 @@ from own_site import (
     made_site,
     start_campaign,
     start_cluster,
+    start_worker,
 )
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(3600)]
 pytest.importorskip("prefect")
 pytest.importorskip("distributed")
 
+from chess_snn import failpoints  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.data import is_committed, read_manifest, read_shard, verify_folder  # noqa: E402
 
 CONTINUED_FOR_S = 1.0
 NUM_SHARDS = 16
 GAMES = 10
+SHARDS_BEFORE = 4
+"""The host that is about to commit its shard after so many in all is cut off."""
+CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
 SETTINGS = (
     "campaign.iterations=2", "campaign.seed=7",
     f"self_play.games_per_iteration={NUM_SHARDS * GAMES}", f"self_play.games_per_shard={GAMES}",
@@ -45,42 +51,52 @@ def site(tmp_path_factory) -> Iterator[Site]:
 
 
 def test_one_host_is_cut_off_in_self_play_comes_back_and_one_is_cut_off_in_training(site: Site):
-    start_cluster(site)
-    for host in site.workers:
-        assert host.run("ls", str(site.folder.parent)).stdout == ""
-    start_campaign(site, SETTINGS)
+    fired = site.base / "fired"
+    fired.mkdir()
+    start_cluster(site, {
+        failpoints.VARIABLE: f"shard.played@{SHARDS_BEFORE}=hold, training.begins@2=hold",
+        failpoints.DIRECTORY_VARIABLE: str(fired),
+    })
+    blind = site.hosts["box-d"]
+    assert blind.run("ls", str(site.folder.parent)).stdout == ""
+    sent_away = start_worker(site, blind)
+    site.wait_for("the blind worker", lambda: site.is_up(blind) == 1)
+    start_campaign(site, SETTINGS, {CONSOLE_LEVEL: "INFO"})
+    site.wait_for("the refusal", lambda: sent_away.poll() is not None)
+    told = site.log("campaign").read_text()
+    assert "worker box-d/cpu-0 is dismissed: box-d does not see the campaign in" in told
+    assert f"{site.folder}: nothing is there; share the folder with it" in told
+    assert "worker box-d/cpu-0 was dismissed" in site.log(blind.name).read_text()
 
-    # Self-play: a host that has begun to play is cut off.
-    lost = site.hosts["box-b"]
-    weights = "checkpoints/gen-00000{}/weights.safetensors"
-    site.wait_for("both to play", lambda: site.shards(0) >= 1 and all(
-        site.brought(host, weights.format(0)) for host in site.workers
-    ))
-    assert site.shards(0) < NUM_SHARDS - 1, "cut off too late to be in self-play"
+    # Self-play: a host that plays is cut off.
+    site.wait_for("self-play", (fired / "shard.played").exists)
+    lost = site.held(fired / "shard.played")
+    assert site.shards(0) < NUM_SHARDS, "cut off too late to be in self-play"
     lost.pull_cable()
     site.wait_for("the other host's games", lambda: site.shards(0) == NUM_SHARDS)
-    assert not site.brought(lost, weights.format(1))
 
-    # Back again, before there is more to be done: it is brought the next network.
-    before = site.is_up(lost)
+    # Back again, before there is more to be done: it is used.
+    before, played = site.is_up(lost), plays(site, lost)
     with held(site.campaign):
         lost.plug_cable()
         site.wait_for("the worker to come back", lambda: site.is_up(lost) > before)
-    site.wait_for("the host to be used", lambda: site.brought(lost, weights.format(1)))
+    site.wait_for("the host to be used", lambda: plays(site, lost) > played)
 
-    # Training: the host that has been brought an optimiser trains.
-    optimizer = "checkpoints/gen-000001/optimizer.safetensors"
-    site.wait_for("training", lambda: any(site.brought(h, optimizer) for h in site.workers))
-    (trains,) = [host for host in site.workers if site.brought(host, optimizer)]
-    (spared,) = [host for host in site.workers if host is not trains]
-    trains.pull_cable()
+    # Training: the host that trains generation 2 is cut off.
+    site.wait_for("training", (fired / "training.begins").exists)
+    site.held(fired / "training.begins").pull_cable()
     assert not is_committed(site.folder / "checkpoints" / "gen-000002"), "cut off too late"
-    site.wait_for("the other host to train", lambda: site.brought(spared, optimizer))
 
     assert site.campaign is not None
     assert site.campaign.wait(STEP_TIMEOUT_S) == 0, site.story()
     assert "Traceback" not in site.log("campaign").read_text(), site.story()
     assert_whole(site.folder)
+
+
+def plays(site: Site, host: Host) -> int:
+    """How many shards a host has played, as the campaign tells."""
+    shard = f"{host.name}/cpu-0 on a processor: {GAMES} games"
+    return site.log("campaign").read_text().count(shard)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +13,7 @@ pytest.importorskip("prefect")
 from distributed import Client, LocalCluster  # noqa: E402
 from stored_files import copy_campaign  # noqa: E402
 
-from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
+from chess_snn.campaign import CampaignFolder  # noqa: E402
 from chess_snn.campaign.artifacts.artifact import Stored  # noqa: E402
 from chess_snn.campaign.artifacts.table import CHECKPOINT  # noqa: E402
 from chess_snn.campaign.integrity.rebuild import Rebuilder  # noqa: E402
@@ -26,7 +25,7 @@ from chess_snn.errors import (  # noqa: E402
     RankLostError,
 )
 from flows import campaign as campaign_flow  # noqa: E402
-from tasks import compute, remote, stages  # noqa: E402
+from tasks import compute, remote  # noqa: E402
 from tasks.compute import (  # noqa: E402
     DEVICE,
     TRAINER,
@@ -157,32 +156,3 @@ def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolde
     with pytest.raises(DamagedFolderError) as raised:
         run_on_device(count_games, folder.shard(0, 0))
     assert raised.value.folder == folder.shard(0, 0)
-
-
-def test_what_is_damaged_on_the_way_to_generation_0_is_mended_here_too_bug(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where workers do not see the campaign folder, the campaign's own process trains."""
-    error = DamagedFolderError("other bytes", tmp_path / "supervised" / "step-000000016")
-    tries, met = iter([error, None]), []
-
-    def train_first_generation(*_: object, **__: object) -> dict[str, bool]:
-        if (failure := next(tries)) is not None:
-            raise failure
-        return {"done": True}
-
-    def again(work: Callable[[], object]) -> object:
-        try:
-            return work()
-        except DamagedFolderError as caught:
-            met.append(caught)
-            return work()
-
-    config = load_config(settings=["cluster.shared_storage=false"])
-    folder = CampaignFolder.create(tmp_path / "campaign", config)
-    client = SimpleNamespace(log_event=print)
-    monkeypatch.setattr(stages, "default_client", lambda: client)
-    monkeypatch.setattr(stages, "train_first_as_configured", train_first_generation)
-    with rebuilds_by(again):
-        assert stages.train_first(folder).result == {"done": True}
-    assert met == [error]

@@ -37,7 +37,6 @@ from tasks.cluster.nannies import local_cluster  # noqa: E402
 from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
 from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
 from tasks.compute import StoppedError  # noqa: E402
-from tasks.placement import give_access  # noqa: E402
 from tasks.remote import PROGRESS_TOPIC  # noqa: E402
 
 # Workers cannot import this module.
@@ -173,10 +172,8 @@ def assert_gone(folder: CampaignFolder) -> None:
     assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-@pytest.mark.parametrize("shared", ["true", "false"])
-def test_two_machines_train_what_two_ranks_of_one_do(played, scene, shared):
-    folder = played("c", f"cluster.shared_storage={shared}")
-    give_access(scene.client, folder, [m.address for m in scene.pool.workers])
+def test_two_machines_train_what_two_ranks_of_one_do(played, scene):
+    folder = played("c")
     done = train_done(folder, scene)
     facts = done.result
     assert done.worker == "box-b, box-c"

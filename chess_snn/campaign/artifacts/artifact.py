@@ -1,7 +1,7 @@
 """One kind of artifact that a campaign stores: a row of :mod:`chess_snn.campaign.artifacts.table`.
 
 Everything that looks after stored files reads these rows and names no kind itself: ``verify``,
-repair, rebuilding, ``gc``, forks, and workers that fetch inputs.
+repair, rebuilding, ``gc`` and forks.
 """
 
 import re
@@ -44,15 +44,6 @@ Check = Callable[[CampaignFolder, Path], Whole]
 """Reads an artifact; raises a CorruptDataError if it is not what was committed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """Something that is read to make an artifact: a file, or a committed folder."""
-
-    path: Path
-    files: tuple[str, ...] | None = None
-    """Of a folder the files that are read, by path within it; None: all."""
-
-
 def _nothing(*_: Any) -> Iterable[Any]:
     return ()
 
@@ -83,17 +74,12 @@ class Artifact:
     is_used: Callable[[CampaignFolder], bool] = lambda _: True
     """Whether artifacts of this kind are still read; verify leaves others out."""
 
-    inputs: Callable[..., Iterable[Input]] | None = None
-    """What :attr:`make` reads; called with the folder and the same arguments."""
-    values: Callable[..., Any] | None = None
-    """The last argument of :attr:`make` where the campaign folder is not seen: everything that
-    depends on more than :attr:`inputs` and the configuration. Called with the folder and the other
-    arguments."""
+    check_inputs: Callable[..., object] = _nothing
+    """Raises a RemovedError if something that :attr:`make` reads was removed by gc; called with the
+    folder and the key."""
     make: Callable[..., Any] | None = None
     """Makes and commits it, or finds it committed, and returns facts; called with the campaign's
-    path and the key, or with other arguments if there is a :attr:`key_of`."""
-    key_of: Callable[..., Key] = lambda *arguments: arguments
-    """The key of what :attr:`make` makes, from its arguments."""
+    path and the key."""
     is_optional: bool = False
     """Whether the campaign continues without one that cannot be rebuilt."""
 

@@ -3,70 +3,36 @@
 After a change, write the table into the documentation: ``python tests/written_docs.py``.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from chess_snn.campaign.artifacts import checks, retention
-from chess_snn.campaign.artifacts.artifact import Artifact, Input, Stored
+from chess_snn.campaign.artifacts.artifact import Artifact, Stored
 from chess_snn.campaign.stages import (
     play_shard,
     prepare_first_generation,
     train_generation,
-    window_shards,
 )
 from chess_snn.campaign.stages.first_generation import is_warm, train_first_generation
-from chess_snn.campaign.stages.self_play import shard_values
-from chess_snn.campaign.stages.training import training_values
 from chess_snn.campaign.store import folder as paths
-from chess_snn.campaign.store.folder import CampaignFolder, file_name
+from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import NOTES, REMOVALS, is_removed
 from chess_snn.campaign.store.plans import EXTENSIONS, read_plan
 from chess_snn.campaign.store.receipts import read_receipt
 from chess_snn.campaign.strength.champions import HAND_PROMOTIONS
-from chess_snn.campaign.strength.ladder_tests import ladder_start, play_ladder_test
-from chess_snn.campaign.strength.match_schedule import CONVERSION, LADDER_TEST, ScheduledMatch
-from chess_snn.campaign.strength.matches import play_match_part
-from chess_snn.campaign.strength.reports import (
-    CONVERSION_REPORTS,
-    LADDER_TEST_REPORTS,
-    conversion_simulations,
-    play_conversion,
-)
+from chess_snn.campaign.strength.match_schedule import CONVERSION, LADDER_TEST
+from chess_snn.campaign.strength.reports import CONVERSION_REPORTS, LADDER_TEST_REPORTS
 from chess_snn.errors import BeyondRepairError, RemovedError
 from chess_snn.evaluation.match_files import read_match_body
-from chess_snn.training import WEIGHTS
 
 
-def _shard_inputs(folder: CampaignFolder, iteration: int, shard: int) -> Iterator[Input]:
-    """A network's weights, and earlier games to restart from."""
-    yield from _weights(folder, iteration)
-    for name in shard_values(folder, iteration, shard).earlier:
-        yield Input(folder.path / name)
-
-
-def _checkpoint_inputs(folder: CampaignFolder, generation: int) -> Iterator[Input]:
-    """The generation before, with its optimiser, and the replay window; none of generation 0.
-
-    Raises:
-        RemovedError: the games were removed.
-    """
-    if generation == 0:
-        return
-    iteration = generation - 1
-    if is_removed(folder, folder.shard(iteration, 0)):
+def _check_games(folder: CampaignFolder, generation: int) -> None:
+    """Raise a RemovedError if the games that ``generation`` was trained on were removed."""
+    if generation > 0 and is_removed(folder, folder.shard(generation - 1, 0)):
         raise RemovedError(
             f"generation {generation} cannot be trained again: its games were removed by "
             "`chess-snn gc`"
         )
-    yield Input(folder.checkpoint(iteration))
-    yield from map(Input, window_shards(folder, iteration))
-
-
-def _match_part_inputs(folder: CampaignFolder, match: ScheduledMatch, _: int) -> list[Input]:
-    """The weights of the networks that play."""
-    networks = {player for player in (match.generation, match.opponent) if isinstance(player, int)}
-    return _weights(folder, *sorted(networks))
 
 
 def _make_checkpoint(directory: Path, generation: int) -> Any:
@@ -86,11 +52,6 @@ def _refuse_inherited_shard(directory: Path, origin: str, shard: int) -> None:
     )
 
 
-def _weights(folder: CampaignFolder, *generations: int) -> list[Input]:
-    """Networks without their optimisers: a third of a checkpoint."""
-    return [Input(folder.checkpoint(generation), (WEIGHTS,)) for generation in generations]
-
-
 _REPLAYED: Final = "played again where a campaign under way needs it; ratings go without it"
 _GENERATION_EVENT: Final = "matches/gen-{generation:06d}"
 
@@ -107,8 +68,7 @@ PLAN: Final = Artifact(
 SHARD: Final = Artifact(
     "shard", paths.SHARD, checks.check_shard, "shard {shard} of iteration {iteration}",
     is_folder=True, audit=checks.audit_shards, expected=checks.expected_shards,
-    differences=checks.shard_differences, inputs=_shard_inputs, values=shard_values,
-    make=play_shard, is_optional=True,
+    differences=checks.shard_differences, make=play_shard, is_optional=True,
     after_repair="played again when a window needs it, or dropped where that is not possible",
     sort="games", disposable=retention.disposable_shards,
     kept="future windows of training, the newest window, the two newest iterations",
@@ -126,9 +86,7 @@ INHERITED_SHARD: Final = Artifact(
 CHECKPOINT: Final = Artifact(
     "checkpoint", paths.CHECKPOINT, checks.check_generation, "generation {generation}",
     is_folder=True, expected=checks.expected_checkpoints, differences=checks.checkpoint_differences,
-    inputs=_checkpoint_inputs,
-    values=lambda folder, generation: training_values(folder, generation - 1),
-    make=_make_checkpoint,
+    check_inputs=_check_games, make=_make_checkpoint,
     after_repair="trained again from the generation before when it is needed",
     sort="checkpoints", disposable=retention.disposable_checkpoints,
     kept="generation 0, the newest, every champion, those of the last matches, and those that "
@@ -146,22 +104,16 @@ CONVERSION_REPORT: Final = Artifact(
     "conversion report", f"{_GENERATION_EVENT}/{CONVERSION}.json",
     checks.check_record(CONVERSION_REPORTS.read),
     kind="match", expected=checks.expected_reports(CONVERSION, lambda receipt: receipt.conversion),
-    differences=checks.match_differences, inputs=_weights,
-    values=conversion_simulations, make=play_conversion,
-    after_repair=_REPLAYED, is_forked=True,
+    differences=checks.match_differences, after_repair=_REPLAYED, is_forked=True,
 )
 LADDER_TEST_REPORT: Final = Artifact(
     "ladder test report", f"{_GENERATION_EVENT}/{LADDER_TEST}.json",
     checks.check_record(LADDER_TEST_REPORTS.read), kind="match",
     expected=checks.expected_reports(LADDER_TEST, lambda receipt: receipt.ladder_test),
-    differences=checks.match_differences,
-    inputs=_weights, values=ladder_start, make=play_ladder_test,
-    after_repair=_REPLAYED, is_forked=True,
+    differences=checks.match_differences, after_repair=_REPLAYED, is_forked=True,
 )
 MATCH_PART: Final = Artifact(
     "match part", paths.MATCH_PART, checks.check_record(read_match_body), kind="match",
-    inputs=_match_part_inputs, make=play_match_part,
-    key_of=lambda match, part: (match.event, file_name(match.name), part),
     after_repair=_REPLAYED, sort="leftovers", disposable=retention.disposable_match_parts,
     kept="until the match is complete",
 )

@@ -41,10 +41,10 @@ _REMOVED: dict[str, frozenset[str]] = {
     "cluster": frozenset({
         "host", "jobs", "job_cores", "job_gpus", "job_memory_gib", "job_hours", "queue", "account",
         "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
-        "wait_s",
+        "wait_s", "shared_storage",
     }),
     "execution": frozenset({"training_shares", "retries"}),
-    "storage": frozenset({"object_store", "endpoint", "patience_s"}),
+    "storage": frozenset({"object_store", "endpoint", "patience_s", "worker_cache_mib"}),
     "self_play": frozenset({
         "resignation", "resignation_error_limit", "resignation_played_on", "mismatch_plies",
         "restart_value_limit",
@@ -312,4 +312,6 @@ def _of_present_version(values: Mapping[str, Any]) -> Json:
                 for key in tuple(kept) if f"{name}.{key}" in _RENAMED
             }
             present[name] = renamed | kept  # present names win
+            if group and not present[name]:
+                del present[name]  # the group may be gone too
     return present

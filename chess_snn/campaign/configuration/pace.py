@@ -14,7 +14,7 @@ from chess_snn.ports import is_loopback
 from chess_snn.settings import settings_class
 from chess_snn.training.settings import Backend
 
-PACE_GROUPS: Final = ("execution", "cluster", "storage")
+PACE_GROUPS: Final = ("execution", "cluster")
 
 SelfPlayDevice = Literal["same", "cpu"]
 ClusterKind = Literal["local", "address"]
@@ -80,9 +80,6 @@ class ClusterSettings:
     only."""
     certificates: str = ""
     """Folder made by `chess-snn cluster certs`; empty takes `CHESS_SNN_CERTIFICATES`."""
-    shared_storage: bool = True
-    """Whether every worker sees the campaign folder under the same path. If not, the campaign's
-    process sends inputs to the workers and receives their outputs."""
     training_machines: int = Field(default=1, ge=1, le=1024)
     """Machines that train each generation together, each with `execution.training_ranks` processes;
     if fewer are connected, those train."""
@@ -124,11 +121,3 @@ def check_address(setting: str, address: str) -> None:
             f'{setting} = "{address}" leaves this machine, and tcp:// neither encrypts nor asks '
             f"who is there; use tls://{rest}, with certificates from `chess-snn cluster certs`"
         )
-
-
-@settings_class("storage")
-class StorageSettings:
-    """The cache of workers. It does not change the result."""
-    worker_cache_mib: int = Field(default=4096, ge=0, le=1 << 30)
-    """Size of a worker's cache of weights and games if `cluster.shared_storage` is off, in MiB. The
-    inputs of running tasks are always kept."""

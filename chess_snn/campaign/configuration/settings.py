@@ -8,7 +8,6 @@ from pydantic import Field
 from chess_snn.campaign.configuration.pace import (
     ClusterSettings,
     ExecutionSettings,
-    StorageSettings,
 )
 from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
@@ -210,7 +209,6 @@ class CampaignConfig:
     promotion: PromotionSettings = Field(default_factory=PromotionSettings)
     execution: ExecutionSettings = Field(default_factory=ExecutionSettings)
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)
-    storage: StorageSettings = Field(default_factory=StorageSettings)
 
     def __post_init__(self) -> None:
         game = get_game(self.campaign.game)

@@ -163,12 +163,10 @@ class Rebuilder:
             )
         if self._copy_from_parent(stored):
             return
-        if artifact.inputs is not None:
-            find_inputs = artifact.inputs
-            try:
-                self.run(lambda: list(find_inputs(self.folder, *stored.key)))
-            except RemovedError as error:
-                raise BeyondRepairError(f"{error}; restore {path} from a copy") from error
+        try:
+            artifact.check_inputs(self.folder, *stored.key)
+        except RemovedError as error:
+            raise BeyondRepairError(f"{error}; restore {path} from a copy") from error
         self.run(lambda: self.make(self.folder, stored))
 
     def _copy_from_parent(self, stored: Stored) -> bool:

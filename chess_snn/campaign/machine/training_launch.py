@@ -6,7 +6,7 @@ for each of its GPUs by default.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,6 @@ from chess_snn.campaign.stages import (
     training_program,
 )
 from chess_snn.campaign.stages.first_generation import first_facts, train_first_generation
-from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import (
     begin_network,
     learn_network,
@@ -33,7 +32,7 @@ from chess_snn.campaign.stages.training_program import LEARN
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipt_parts import TrainingFacts
 from chess_snn.cores import num_cores
-from chess_snn.data import sweep_temporaries, write_json
+from chess_snn.data import sweep_temporaries
 from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.errors import ConfigError, RankLostError
 from chess_snn.training import Points, StepLines, check_newest
@@ -65,23 +64,14 @@ class RankTraining(Generic[Result]):
     """What was committed."""
 
 
-def generation_training(
-    directory: Path, iteration: int, values: TrainingValues | None = None
-) -> RankTraining[TrainingFacts]:
-    """Generation ``iteration + 1`` of a campaign, from the games of ``iteration`` and before.
-
-    ``values`` are by default read from the campaign in ``directory``.
-    """
+def generation_training(directory: Path, iteration: int) -> RankTraining[TrainingFacts]:
+    """Generation ``iteration + 1`` of a campaign, from the games of ``iteration`` and before."""
     folder = CampaignFolder.open(directory)
-    arguments = [str(folder.path), "--iteration", str(iteration)]
-    if values is not None:
-        file = folder.path / "training.json"
-        write_json(file, asdict(values))
-        arguments += ["--values", str(file)]
     return RankTraining(
-        folder.config, folder.checkpoint(iteration + 1), tuple(arguments),
-        alone=partial(train_generation, directory, iteration, values),
-        check=partial(check_training_inputs, folder, iteration, values),
+        folder.config, folder.checkpoint(iteration + 1),
+        (str(folder.path), "--iteration", str(iteration)),
+        alone=partial(train_generation, directory, iteration),
+        check=partial(check_training_inputs, folder, iteration),
         result=partial(trained_before, folder, iteration),
     )
 

@@ -5,7 +5,6 @@ played again. File 14 of 16 of the spine in docs/architecture.md.
 """
 
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import (
     SHARDS_OF_ITERATION,
-    ShardGames,
     games_of_shard,
     read_plan,
 )
@@ -40,54 +38,31 @@ _MOST_RESTARTS = 100_000
 """Positions that the restarts of one iteration are drawn from."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShardValues:
-    """What a shard is played from, beside the configuration and the network."""
-
-    games: ShardGames
-    progress: float
-    """Of the campaign, in [0, 1]."""
-    earlier: tuple[str, ...]
-    """Paths in the campaign of the shards to restart games from."""
-
-
-def shard_values(folder: CampaignFolder, iteration: int, shard: int) -> ShardValues:
-    """The values by which ``shard`` of ``iteration`` is played.
-
-    Raises:
-        CorruptDataError: the iteration's plan is missing or damaged.
-    """
-    settings = folder.config.self_play
-    restarts = settings.restart_share_first or settings.restart_share_last
-    earlier = _shards_before(folder, iteration) if restarts else []
-    return ShardValues(
-        games_of_shard(folder, iteration, shard), read_plan(folder, iteration).progress_first,
-        tuple(map(folder.name_of, earlier)),
-    )
-
-
 def play_shard(
-    directory: Path, iteration: int, shard: int, values: ShardValues | None = None, *,
-    num_threads: int = 1, on_progress: Progress | None = None,
+    directory: Path, iteration: int, shard: int, *, num_threads: int = 1,
+    on_progress: Progress | None = None,
 ) -> ShardFacts:
     """Play one shard of ``iteration`` with that generation's network, and commit it.
 
-    ``directory`` has the network, and the earlier shards of ``values``, which are by default read
-    from the campaign in it. ``on_progress`` is called with (games played, games in all).
+    ``on_progress`` is called with (games played, games in all).
+
+    Raises:
+        CorruptDataError: the iteration's plan is missing or damaged.
     """
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
     if target.exists():  # whole, or its manifest damaged: then this raises
         return _shard_facts(target, read_manifest(target))
-    values = values or shard_values(folder, iteration, shard)
-    config, game, games = folder.config, game_of(folder), values.games
-    settings, simulations = config.self_play, config.search.simulations(values.progress)
+    config, game = folder.config, game_of(folder)
+    games = games_of_shard(folder, iteration, shard)
+    progress = read_plan(folder, iteration).progress_first
+    settings, simulations = config.self_play, config.search.simulations(progress)
     evaluator = evaluator_of(folder, iteration, num_threads=num_threads)
     searches = self_play_searches(
         config, evaluator, device_of(config), num_threads, simulations,
         min(games.num_games, settings.concurrent_games),
     )
-    restarts = _restarts_of(folder, iteration, values.earlier)
+    restarts = _restarts_of(folder, iteration)
     began_s = time.time()
     records, statistics = play_games(
         game,
@@ -96,7 +71,7 @@ def play_shard(
         num_games=games.num_games,
         seed=games.seed,
         first_game=games.first_game,
-        progress=values.progress,
+        progress=progress,
         restarts=restarts,
         on_progress=on_progress and (lambda done, _: on_progress(done, games.num_games)),
     )
@@ -125,13 +100,14 @@ def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
     return iteration_shards(folder, iteration - 1)
 
 
-def _restarts_of(
-    folder: CampaignFolder, iteration: int, earlier: tuple[str, ...]
-) -> UInt64Array | None:
-    """Positions of the ``earlier`` shards to restart from; None without such shards."""
-    if not earlier:
+def _restarts_of(folder: CampaignFolder, iteration: int) -> UInt64Array | None:
+    """Earlier positions to restart from; None in the first iteration, or without restarts."""
+    config, settings = folder.config, folder.config.self_play
+    if not (settings.restart_share_first or settings.restart_share_last):
         return None
-    config, shards = folder.config, tuple(folder.path / name for name in earlier)
+    shards = tuple(_shards_before(folder, iteration))
+    if not shards:
+        return None
     seed = derive_seed(config.campaign.seed, "restarts", iteration)
     return _read_restarts(shards, config.campaign.game, seed)
 

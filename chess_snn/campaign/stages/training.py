@@ -4,7 +4,7 @@ The other half of an iteration, in the same form: look for the outcome, else loa
 commit. Read ``train_generation``. File 15 of 16 of the spine in docs/architecture.md.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from chess_snn.campaign.stages.window import (
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import is_removed
-from chess_snn.campaign.store.plans import ProgressPlan, read_plan
+from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.receipt_parts import TrainingFacts, measured
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
@@ -62,52 +62,17 @@ _NONE_HELD_OUT: Final = 2**30
 """One game in so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingValues:
-    """What a generation is trained by, beside the configuration and the generation before."""
-
-    plan: ProgressPlan
-    window: tuple[str, ...]
-    """Paths in the campaign of the shards of the replay window, oldest first."""
-    capacity: int
-    """Positions that the window holds at most."""
-    new_positions: int
-    """Positions that the iteration played."""
-    positions_played: int
-    """Positions of all iterations up to this one."""
-
-    def shards(self, folder: CampaignFolder) -> list[Path]:
-        """The shards of the replay window in ``folder``."""
-        return [folder.path / name for name in self.window]
-
-
-def training_values(folder: CampaignFolder, iteration: int) -> TrainingValues:
-    """The values by which generation ``iteration + 1`` is trained.
-
-    Raises:
-        CorruptDataError: a plan, or the manifest of a shard or checkpoint, is missing or damaged.
-    """
-    return TrainingValues(
-        read_plan(folder, iteration),
-        tuple(map(folder.name_of, window_shards(folder, iteration))),
-        window_capacity(folder, iteration), num_positions(folder, iteration),
-        positions_played(folder, iteration),
-    )
-
-
 def train_generation(
-    directory: Path, iteration: int, values: TrainingValues | None = None, *,
-    num_threads: int = 1, on_progress: Progress | None = None,
-    on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    directory: Path, iteration: int, *, num_threads: int = 1,
+    on_progress: Progress | None = None, on_step: StepListener | None = None, ranks: Ranks = ALONE,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
-    Where several ``ranks`` train it together, rank 0 commits. ``values`` are by default read from
-    the campaign in ``directory``.
+    Where several ``ranks`` train it together, rank 0 commits.
 
     Raises:
         TrainingDivergedError: losses or gradients are not finite; nothing is committed.
-        CorruptDataError: a shard or checkpoint is damaged.
+        CorruptDataError: a plan, shard or checkpoint is missing or damaged.
         RankLostError: a rank died or froze.
     """
     folder = CampaignFolder.open(directory)
@@ -117,11 +82,10 @@ def train_generation(
     config, game, origin = folder.config, game_of(folder), folder.origin
     torch.set_num_threads(num_threads)
 
-    values = values or training_values(folder, iteration)
-    shards = values.shards(folder)
+    progress, shards = read_plan(folder, iteration), window_shards(folder, iteration)
     window = ReplayWindow.load(
-        game, shards, values.capacity, discount=config.search.discount,
-        td_lambda=config.training.td_lambda_at(values.plan.progress_first),
+        game, shards, window_capacity(folder, iteration), discount=config.search.discount,
+        td_lambda=config.training.td_lambda_at(progress.progress_first),
         setting="training.window_positions",
     )
     read_generation(folder, iteration)
@@ -132,9 +96,9 @@ def train_generation(
     )
     trainer.begin_iteration(iteration)
     plan = IterationPlan(
-        num_steps=config.training.num_steps(values.new_positions),
-        progress_first=values.plan.progress_first,
-        progress_last=values.plan.progress_last,
+        num_steps=config.training.num_steps(num_positions(folder, iteration)),
+        progress_first=progress.progress_first,
+        progress_last=progress.progress_last,
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
     before = measure_holdout(trainer, window)
@@ -150,7 +114,7 @@ def train_generation(
     facts = {
         "generation": iteration + 1,
         FROZEN_SETTINGS: config_values(config),
-        "positions_played": values.positions_played,
+        "positions_played": positions_played(folder, iteration),
         "window_shards": [f"{path.parent.name}/{path.name}" for path in shards],
         "window_positions": window.records.num_positions,
         "micro_batches": [asdict(use) for use in report.micro_batches],
@@ -207,9 +171,7 @@ def trained_by(folder: CampaignFolder, generation: int) -> dict[str, str]:
     return kept
 
 
-def check_training_inputs(
-    folder: CampaignFolder, iteration: int, values: TrainingValues | None = None
-) -> None:
+def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
     """See that everything :func:`train_generation` reads is what was committed.
 
     Raises:
@@ -217,7 +179,7 @@ def check_training_inputs(
     """
     read_generation(folder, iteration)
     load_weights(folder.checkpoint(iteration))
-    for shard in (values or training_values(folder, iteration)).shards(folder):
+    for shard in window_shards(folder, iteration):
         check_shard(shard)
 
 

@@ -20,13 +20,10 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
 from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.networks import device_of
-from chess_snn.campaign.stages.training import TrainingValues
 from chess_snn.campaign.stages.training_alone import learn_network, network_config
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
-from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.cores import num_cores
-from chess_snn.data import read_json
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
 from chess_snn.processes import end_with_parent
@@ -80,12 +77,10 @@ def _train(
             ranks=ranks,
         )
         return
-    folder, file = CampaignFolder.open(options.path), options.values
-    values = None if file is None else from_json(TrainingValues, read_json(file))
-    iteration = values.plan.iteration if values else iteration_to_train(folder, options.iteration)
+    folder = CampaignFolder.open(options.path)
     facts = train_generation(
-        folder.path, iteration, values, num_threads=num_threads, on_progress=on_progress,
-        on_step=on_step, ranks=ranks,
+        folder.path, iteration_to_train(folder, options.iteration), num_threads=num_threads,
+        on_progress=on_progress, on_step=on_step, ranks=ranks,
     )
     if ranks.is_first:
         print(f"generation {facts.generation} is trained", flush=True)  # noqa: T201
@@ -117,10 +112,6 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("path", type=Path, help="the campaign folder, the same for all ranks")
     parser.add_argument(
         "--iteration", type=int, help="whose games are new; else the first that is not trained"
-    )
-    parser.add_argument(
-        "--values", type=Path,
-        help="file with the values of the iteration, where path has no plans and no notes",
     )
     parser.add_argument(
         LEARN, action="store_true",

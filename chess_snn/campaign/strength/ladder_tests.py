@@ -52,12 +52,11 @@ because results of younger ones depend on which worker is faster."""
 
 
 def play_ladder_test(
-    directory: Path, generation: int, start_elo: float | None = None, *, num_threads: int = 1,
-    on_progress: Progress | None = None,
+    directory: Path, generation: int, *, num_threads: int = 1, on_progress: Progress | None = None
 ) -> LadderTestFacts:
     """Test ``generation`` on the shipped ladder; a finished report is read, not played again.
 
-    It begins at the rung next to ``start_elo``, by default :func:`ladder_start`.
+    It begins at the rung next to :func:`ladder_start`.
 
     Returns:
         The report, which is kept, and not played again.
@@ -65,9 +64,9 @@ def play_ladder_test(
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), LADDER_TEST)
     if not path.exists():
-        if start_elo is None:
-            start_elo = ladder_start(folder, generation)
-        ladder_test = _prepare(folder, generation, num_threads, start_elo)
+        ladder_test = _prepare(
+            folder, generation, num_threads, ladder_start(folder, generation)
+        )
         num_games = folder.config.evaluation.ladder_test_games
         while (ended_by := ladder_test.end()) is None:
             rung = ladder_test.next_player()

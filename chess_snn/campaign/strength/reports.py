@@ -35,22 +35,12 @@ def write_report(path: Path, reports: RecordFormat[Stored], report: Stored) -> N
     write_text(path, reports.text(report))
 
 
-def conversion_simulations(folder: CampaignFolder, generation: int) -> int:
-    """Simulations a move of the self-play that made ``generation``.
-
-    Raises:
-        CorruptDataError: the plan of its iteration is missing or damaged.
-    """
-    return folder.config.search.simulations(read_plan(folder, generation - 1).progress_first)
-
-
 def play_conversion(
-    directory: Path, generation: int, simulations: int | None = None, *, num_threads: int = 1,
-    on_progress: Progress | None = None,
+    directory: Path, generation: int, *, num_threads: int = 1, on_progress: Progress | None = None
 ) -> ConversionFacts:
-    """Let ``generation`` play out the suite of won positions, as it would in self-play.
+    """Let ``generation`` play out the suite of won positions.
 
-    ``simulations`` a move are by default :func:`conversion_simulations`.
+    Its moves have as many simulations as those of the self-play that made it.
 
     Returns:
         The result, which is kept, and not played again.
@@ -59,8 +49,8 @@ def play_conversion(
     path = folder.match(event_of(generation), CONVERSION)
     if not path.exists():
         config = folder.config
-        if simulations is None:
-            simulations = conversion_simulations(folder, generation)
+        progress = read_plan(folder, generation - 1).progress_first
+        simulations = config.search.simulations(progress)
         evaluator = evaluator_of(folder, generation, num_threads=num_threads)
         search = make_search(
             game_of(folder), evaluator, config.search,
