@@ -240,7 +240,7 @@ def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
                     return run_on_device(remote.play_shard, directory, iteration, shard)
                 case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
                     return run_on_device(
-                        remote.train_generation, directory, generation - 1, None, device=TRAINER
+                        remote.train_generation, directory, generation - 1, device=TRAINER
                     )
                 case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
                     return train_first(folder)

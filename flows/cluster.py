@@ -135,9 +135,8 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
         for host in sorted({slot.host for slot in players})
     )
     say(f"self-play: {counted(pool.num_workers, 'worker')}, {machines}")
-    if settings.training_machines == 1:
-        for gpus in sorted({len(worker.slot.machine_gpus) for worker in pool.trainers}):
-            say(choose_ranks(folder.config, gpus).why)
+    for gpus in sorted({len(worker.slot.machine_gpus) for worker in pool.trainers}):
+        say(choose_ranks(folder.config, gpus).why)
     return pool
 
 

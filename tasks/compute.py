@@ -115,11 +115,6 @@ def rebuilding(work: Callable[[], _Result]) -> _Result:
     return result
 
 
-def watching_pool() -> WorkerPool | None:
-    """The watch that follows the workers, or None."""
-    return _pool
-
-
 class _Attempts:
     """One call, made again on another device where the first one failed it."""
 

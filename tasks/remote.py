@@ -9,7 +9,7 @@ import errno
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -28,7 +28,6 @@ from chess_snn.campaign.strength.match_schedule import ScheduledMatch, is_final,
 from chess_snn.campaign.viewing import events
 from chess_snn.cores import num_cores, unbound
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
-from chess_snn.training.rank_launch import RankLayout
 from chess_snn.types import Json, Progress
 from tasks.cluster.identity import own_device
 
@@ -40,8 +39,6 @@ PROGRESS_TOPIC: Final = "progress"
 _EVENT_PERIOD_S = 0.5
 _REPLACED_AFTER_S: Final = 1.0
 """By then the campaign knows of the error."""
-_MACHINES_TIMEOUT_S: Final = 1800.0
-"""How long machines wait for one that still plays a match; one that is lost is noticed sooner."""
 
 BEGUN_TOPIC: Final = "begun"
 """Dask topic of the keys of calls that a worker has begun."""
@@ -130,28 +127,20 @@ def play_shard(directory: str, iteration: int, shard: int) -> ShardFacts:
     )
 
 
-def train_generation(
-    directory: str, iteration: int, layout: RankLayout | None
-) -> TrainingFacts | None:
-    """Train generation ``iteration + 1`` on all cores or GPUs of this machine.
-
-    With ``layout`` it is trained together with the ranks of other machines; None is returned if
-    rank 0 is on another one.
-    """
-    facts: TrainingFacts | None = _train(
-        training_launch.generation_training(_seen(directory), iteration), layout,
+def train_generation(directory: str, iteration: int) -> TrainingFacts:
+    """Train generation ``iteration + 1`` on all cores or GPUs of this machine."""
+    return _train(
+        training_launch.generation_training(_seen(directory), iteration),
         _progress_events(iteration, events.TRAINING, "steps"),
     )
-    return facts
 
 
-def train_first_generation(directory: str, layout: RankLayout | None) -> Json | None:
+def train_first_generation(directory: str) -> Json:
     """As :func:`train_generation`, of generation 0 from a dataset."""
-    facts: Json | None = _train(
-        training_launch.first_training(_seen(directory)), layout,
+    return _train(
+        training_launch.first_training(_seen(directory)),
         _progress_events(0, events.SUPERVISED_TRAINING, "steps"),
     )
-    return facts
 
 
 def play_match_part(
@@ -183,26 +172,9 @@ def play_ladder_test(directory: str, generation: int) -> LadderTestFacts:
     )
 
 
-def _train(
-    training: RankTraining[Any], layout: RankLayout | None, on_progress: Progress
-) -> Any:
+def _train(training: RankTraining[_Result], on_progress: Progress) -> _Result:
     with unbound():
-        if layout is None:
-            return training_launch.train_here(training, num_cores(), on_progress)
-        worker = get_worker()
-        key = worker.get_current_task()
-
-        def is_wanted() -> bool:
-            """Whether the call was cancelled: Dask cannot end one that runs."""
-            task = worker.state.tasks.get(key)
-            return task is not None and task.state != "cancelled"
-
-        if layout.first:
-            training = replace(training, result=lambda: None)
-        return training_launch.run_training(
-            training, layout, on_progress=on_progress, is_wanted=is_wanted,
-            timeout_s=_MACHINES_TIMEOUT_S, num_threads=max(1, num_cores() // layout.number),
-        )
+        return training_launch.train_here(training, num_cores(), on_progress)
 
 
 def folder_fault(directory: str, campaign_id: str) -> str:

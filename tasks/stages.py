@@ -1,7 +1,7 @@
 """One Prefect task for each stage of a campaign: play, train, evaluate, promote, back up."""
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import get_run_logger, task
@@ -40,9 +40,7 @@ from tasks.compute import (
     TRAINER,
     StoppedError,
     all_done,
-    rebuilding,
     run_all_on_devices,
-    watching_pool,
 )
 from tasks.remote import Call, Done
 from tasks.summary_lines import (
@@ -52,7 +50,6 @@ from tasks.summary_lines import (
     shard_line,
     training_line,
 )
-from tasks.train_together import train_together
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -87,9 +84,8 @@ def self_play(folder: CampaignFolder, iteration: int, shard: int) -> Done[ShardF
 @cancelled_by_stop
 def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
-    done: Done[TrainingFacts] = _train(
-        folder, iteration + 1, (remote.train_generation, str(folder.path), iteration, None)
-    )
+    call = (remote.train_generation, str(folder.path), iteration)
+    done: Done[TrainingFacts] = all_done([call], device=TRAINER)[0]
     get_run_logger().info("%s", training_line(done, iteration + 1, done.result.metrics))
     return done.result
 
@@ -106,15 +102,7 @@ def train_supervised(folder: CampaignFolder) -> Json:
 
 def train_first(folder: CampaignFolder) -> Done[Json]:
     """The same outside a task."""
-    return _train(folder, 0, (remote.train_first_generation, str(folder.path), None))
-
-
-def _train(folder: CampaignFolder, generation: int, call: Call) -> Done[Any]:
-    """On the machines that ``cluster.training_machines`` asks for, or on one worker's machine."""
-    pool, is_trained = watching_pool(), folder.checkpoint(generation).exists()
-    if folder.config.cluster.training_machines > 1 and pool is not None and not is_trained:
-        return rebuilding(partial(train_together, folder.config, pool, generation, call))
-    return all_done([call], device=TRAINER)[0]
+    return all_done([(remote.train_first_generation, str(folder.path))], device=TRAINER)[0]
 
 
 @task(name="evaluate", task_run_name="evaluate-{generation}")

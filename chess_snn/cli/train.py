@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -43,24 +42,13 @@ from chess_snn.cores import num_cores
 from chess_snn.data import write_json
 from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
-from chess_snn.training.rank_launch import RankLayout
+from chess_snn.training import RankInfo
 from chess_snn.training.ranks import TIMEOUT_S, divide
 from chess_snn.wording import counted
 
 NprocPerNodeOption = Annotated[
     int, typer.Option(help="Processes on this machine. 0 starts one for each of its GPUs, but no "
                       "more than a step has micro-batches; and one on a CPU.")
-]
-NnodesOption = Annotated[int, typer.Option(help="Machines; run the command on each.")]
-NodeRankOption = Annotated[int, typer.Option(help="Which of them this is, from 0.")]
-RdzvEndpointOption = Annotated[
-    str, typer.Option(help="IPv4 address and free port of machine 0; needed for several.")
-]
-TrustNetworkOption = Annotated[
-    bool, typer.Option(
-        "--trust-network", help="Needed for several machines: any program that reaches this one's "
-        "ports can run programs as you, for torch unpickles what comes and has no password.",
-    ),
 ]
 TimeoutOption = Annotated[
     float, typer.Option(help="How long a process may keep the others waiting.")
@@ -71,15 +59,11 @@ PrecisionOption = Annotated[str, setting_option("training.precision")]
 
 
 def train_command(
-    campaign: Annotated[Path, typer.Argument(help="Its folder, the same on all machines.")],
+    campaign: Annotated[Path, typer.Argument(help="Its folder.")],
     iteration: Annotated[
         int | None, typer.Option(help="Whose games are new; else the first not trained on.")
     ] = None,
     nproc_per_node: NprocPerNodeOption = 0,
-    nnodes: NnodesOption = 1,
-    node_rank: NodeRankOption = 0,
-    rdzv_endpoint: RdzvEndpointOption = "",
-    trust_network: TrustNetworkOption = False,
     threads: Annotated[
         int, typer.Option(help="Of each process on a CPU; 0 shares the cores.")
     ] = 0,
@@ -96,12 +80,6 @@ def train_command(
     campaign keeps its batch size, learning rate and precision: others than its own are refused.
 
     chess-snn train campaigns/gpu-001
-
-    On each of two machines that see the same folder, with --node-rank 0 and 1, in a network where
-    no other process is:
-
-    chess-snn train campaigns/gpu-001 --nnodes 2 --node-rank 0 --rdzv-endpoint 10.0.0.5:29400
-    --trust-network
     """
     check_range("--threads", threads, ge=0, le=1024)
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
@@ -119,13 +97,11 @@ def train_command(
             "depend on; to continue it under others: chess-snn campaign fork "
             f"{folder.path} --at N --set NAME=VALUE"
         )
-    layout = rank_layout(
-        config, nproc_per_node, nnodes, node_rank, rdzv_endpoint, trust_network=trust_network
-    )
-    with nullcontext() if node_rank else campaign_lock(folder):
+    number = num_ranks(config, nproc_per_node)
+    with campaign_lock(folder):
         wanted = iteration_to_train(folder, iteration)
         facts = run_training(
-            replace(generation_training(folder.path, wanted), config=config), layout,
+            replace(generation_training(folder.path, wanted), config=config), number,
             num_threads=threads, timeout_s=timeout_s, on_line=print_message,
         )
     metrics = facts.metrics
@@ -137,35 +113,34 @@ def train_command(
     )
 
 
-def rank_layout(
-    config: CampaignConfig, nproc_per_node: int, nnodes: int, node_rank: int, rdzv_endpoint: str,
-    *, trust_network: bool,
-) -> RankLayout:
-    """The processes that the options ask for; says how many fit if they leave that open.
+def num_ranks(config: CampaignConfig, nproc_per_node: int) -> int:
+    """The processes to start; says how many fit if the option leaves that open.
 
-    A process that trains alone gets the GPUs that it may use.
+    A process that trains alone gets the GPUs that it may use. One that torchrun started is a rank
+    and starts no others.
 
     Raises:
-        UsageError: options do not fit together, others could reach the processes, a GPU is asked
-            for that does not exist, or there are more processes than micro-batches.
+        UsageError: a GPU is asked for that does not exist, there are more processes than
+            micro-batches, or a rank of torchrun is to start others.
     """
     check_range("--nproc-per-node", nproc_per_node, ge=0, le=1024)
-    check_range("--nnodes", nnodes, ge=1, le=1024)
+    if (info := RankInfo.from_environment()).size > 1:
+        if nproc_per_node:
+            raise UsageError(
+                "torchrun has started this process as one of several; give --nproc-per-node to "
+                "torchrun alone"
+            )
+        divide(config.training, info.size)  # or refuse so many
+        return 1
     gpus = training_gpus(config)
-    choice = choose_ranks(config, len(gpus), nnodes)
-    layout = RankLayout.of_node(nproc_per_node or choice.number, nnodes, node_rank, rdzv_endpoint)
-    if rdzv_endpoint and not trust_network:
-        raise UsageError(
-            "ranks that other machines can reach unpickle what any of them sends, without a "
-            "password; in a private network, or behind a firewall, say --trust-network, else train "
-            "on one machine, without --nnodes and --rdzv-endpoint"
-        )
-    divide(config.training, layout.size)  # or refuse so many
+    choice = choose_ranks(config, len(gpus))
+    number = nproc_per_node or choice.number
+    divide(config.training, number)
     if not nproc_per_node:
         print_message(choice.why)
-    if layout.size == 1 and gpus:
+    if number == 1 and gpus:
         os.environ[VISIBLE_GPUS] = ",".join(gpus)
-    return layout
+    return number
 
 
 def _figure(name: str, form: str) -> Callable[[Mapping[str, float]], str]:
@@ -204,10 +179,6 @@ def learn_command(
     gpus: GpusOption = "",
     backend: BackendOption = "",
     nproc_per_node: NprocPerNodeOption = 0,
-    nnodes: NnodesOption = 1,
-    node_rank: NodeRankOption = 0,
-    rdzv_endpoint: RdzvEndpointOption = "",
-    trust_network: TrustNetworkOption = False,
     threads: Annotated[
         int, typer.Option(min=0, max=1024,
                           help="Of a CPU, shared by its processes; 0 takes every core.")
@@ -219,12 +190,14 @@ def learn_command(
 
     Settings are those of a campaign: net, training, supervised, campaign.seed, execution.device.
     One game in 16 is held out and measured. After Ctrl-C or a crash, the same command goes on. All
-    GPUs of the machine share each step; on several machines, run the command on each.
+    GPUs of the machine share each step; several machines train under torchrun.
 
     chess-snn games learn imports/lichess --out networks/tiny --set supervised.epochs=3
 
     chess-snn games learn imports/lichess --out networks/large --set net.size=large
     --batch-size 4096 --learning-rate 1e-3
+
+    torchrun --nproc-per-node 8 -m chess_snn games learn imports/lichess --out networks/large
     """
     check_range("--timeout-s", timeout_s, gt=0, le=86_400)
     options = given_settings({
@@ -237,18 +210,18 @@ def learn_command(
         "execution.training_backend": backend,
     })
     configuration = load_config(preset, config, [*(set or []), *options])
-    layout = rank_layout(
-        configuration, nproc_per_node, nnodes, node_rank, rdzv_endpoint,
-        trust_network=trust_network,
-    )
+    number = num_ranks(configuration, nproc_per_node)
     configuration = check_dataset(configuration)
+    info = RankInfo.from_environment()
     state = "was trained before" if out.exists() else "is trained"
     with stoppable("stopped; the same command goes on from the last checkpoint"):
         points = train_network(
-            configuration, out, layout,
-            num_threads=max(1, (threads or num_cores()) // layout.number), timeout_s=timeout_s,
-            on_line=print_message,
+            configuration, out, number,
+            num_threads=max(1, (threads or num_cores()) // max(number, info.local_size)),
+            timeout_s=timeout_s, on_line=print_message,
         )
+    if info.rank:
+        return
     if points:
         # The beginning, the end, and some points evenly between them.
         rows = np.unique(np.linspace(0, len(points) - 1, _MOST_ROWS).astype(int))

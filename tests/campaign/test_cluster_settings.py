@@ -53,22 +53,8 @@ def test_loopback(host, loopback):
     assert is_loopback(host) is loopback
 
 
-TWO = ("cluster.training_machines=2", "execution.training_ranks=1", "training.micro_batch=64")
-
-
-def test_several_machines_train_in_a_trusted_network_alone():
-    with pytest.raises(
-        ConfigError, match=r"cluster\.trust_network = true"
-    ):
-        load_config(settings=list(TWO))
-    trusted = load_config(settings=[*TWO, "cluster.trust_network=true"])
-    assert trusted.cluster.training_machines == 2
-    assert load_config().cluster.training_machines == 1
-
-
-def test_more_ranks_on_all_machines_than_micro_batches_are_refused():
-    with pytest.raises(ConfigError, match=r"training_ranks = 2 .*training_machines = 2"):
+def test_more_ranks_than_micro_batches_are_refused():
+    with pytest.raises(ConfigError, match=r"training_ranks = 3"):
         load_config(settings=[
-            "cluster.training_machines=2", "cluster.trust_network=true",
-            "execution.training_ranks=2", "training.batch_size=256", "training.micro_batch=128",
+            "execution.training_ranks=3", "training.batch_size=256", "training.micro_batch=128",
         ])

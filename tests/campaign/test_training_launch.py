@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -15,12 +14,13 @@ from supervised_steps import supervised_progress
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import (
+    first_training,
     generation_training,
     run_training,
-    train_first_as_configured,
     train_here,
+    train_network,
 )
-from chess_snn.campaign.stages import step_losses, train_generation
+from chess_snn.campaign.stages import step_losses, train_generation, training_program
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
@@ -29,7 +29,6 @@ from chess_snn.data import is_committed, read_manifest, sweep_temporaries
 from chess_snn.devices import SIMULATED_GPUS
 from chess_snn.errors import CampaignError, DamagedFolderError, RankLostError
 from chess_snn.ports import LOOPBACK, free_port
-from chess_snn.training.rank_launch import RankLayout
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -79,11 +78,8 @@ def test_two_ranks_train_the_generation_that_one_process_does(played):
         assert found == pytest.approx(expected, rel=1e-4)
 
 
-TWO_RANKS = RankLayout(2)
-
-
-def train_in_ranks(folder, layout=TWO_RANKS, **options):
-    return run_training(generation_training(folder.path, 0), layout, **options)
+def train_in_ranks(folder, **options):
+    return run_training(generation_training(folder.path, 0), 2, **options)
 
 
 def test_what_is_committed_is_not_trained_again(played):
@@ -104,23 +100,69 @@ def test_a_generation_without_its_manifest_is_named_before_ranks_begin_bug(new_f
     assert raised.value.folder == folder.checkpoint(1)
 
 
+def torchrun(nodes, *command):
+    """Run ``python -m command`` as two ranks, on so many nodes; what each node printed."""
+    place = ["--nnodes", str(nodes), "--nproc-per-node", str(2 // nodes), "--master-addr",
+             LOOPBACK, "--master-port", str(free_port())]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", *place, "--node-rank", str(node), "-m",
+             *command],
+            env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"}, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for node in range(nodes)
+    ]
+    printed = []
+    for process in started:
+        told, errors = process.communicate(timeout=500)
+        assert process.returncode == 0, errors
+        printed.append(told.splitlines())
+    return printed
+
+
 @pytest.mark.slow
-def test_by_hand_under_torchrun_and_without(played, tmp_path):
+def test_by_hand_under_torchrun_on_one_node_or_two_and_without(played, tmp_path):
     """One program: torchrun's variables make it a rank, without them it trains alone."""
     folder = played()
-    digests = []
-    for launcher in (["-m", "torch.distributed.run", "--nproc-per-node", "2"], []):
+    program = (training_program.__name__, str(folder.path), "--threads", "1")
+
+    def alone():
         done = subprocess.run(
-            [sys.executable, *launcher, "-m", "chess_snn.campaign.stages.training_program",
-             str(folder.path), "--threads", "1"],
-            env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"}, capture_output=True, text=True,
-            check=False,
+            [sys.executable, "-m", *program], capture_output=True, text=True, check=True
         )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == "generation 1 is trained"
-        digests.append(read_manifest(folder.checkpoint(1)).meta["weights_digest"])
+        return [done.stdout.splitlines()]
+
+    digests = []
+    for launch in (alone, lambda: torchrun(1, *program), lambda: torchrun(2, *program)):
+        first, *others = launch()
+        assert first[-1] == "generation 1 is trained"
+        assert others in ([], [[]]), "rank 0 alone prints"
+        manifest = read_manifest(folder.checkpoint(1))
+        assert manifest.meta["metrics"]["ranks"] == min(2, 1 + len(digests))
+        digests.append(manifest.meta["weights_digest"])
         folder.checkpoint(1).rename(tmp_path / f"trained-{len(digests)}")
-    assert digests[0] == digests[1]
+    assert digests == digests[:1] * 3
+
+
+@pytest.mark.slow
+def test_games_are_learnt_under_torchrun_on_two_nodes_as_by_two_ranks_of_one(tmp_path):
+    games = make_import(tmp_path / "games")
+    settings = [*RANKS, "training.batch_size=64", "training.micro_batch=32", "supervised.epochs=1"]
+    command = [
+        "chess_snn", "games", "learn", str(games), *(f"--set={setting}" for setting in settings)
+    ]
+    first, second = torchrun(2, *command, "--out", str(tmp_path / "two-nodes"))
+    assert any("two-nodes is trained" in line for line in first)
+    assert second == []
+    config = fix_dataset(load_config(settings=[*settings, f'supervised.games="{games}"']))
+    train_network(config, tmp_path / "one-node", 2, num_threads=1)
+    digests = {
+        read_manifest(tmp_path / name).meta["weights_digest"] for name in ("two-nodes", "one-node")
+    }
+    assert len(digests) == 1
+    first, second = torchrun(2, *command, "--out", str(tmp_path / "two-nodes"))
+    assert any("two-nodes was trained before" in line for line in first)
 
 
 def test_the_iteration_to_train_is_the_first_that_was_played_and_not_trained(played):
@@ -163,20 +205,6 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
     assert again.weights_digest == undisturbed
 
 
-@pytest.mark.slow
-def test_machines_with_different_numbers_of_ranks_train_together(played):
-    folder = played("training.micro_batch=4")
-    endpoint = f"{LOOPBACK}:{free_port()}"
-    layouts = [RankLayout(2, 0, 3, endpoint), RankLayout(1, 2, 3, endpoint)]
-    with ThreadPoolExecutor(2) as machines:
-        facts = list(machines.map(
-            lambda layout: train_in_ranks(folder, layout, num_threads=1), layouts
-        ))
-    assert facts[0] == facts[1]
-    assert facts[0].metrics["ranks"] == 3
-    assert sorted(read_manifest(folder.checkpoint(1)).meta["shares"]) == [1, 1, 2]
-
-
 @pytest.fixture(scope="module")
 def warm_config(tmp_path_factory):
     """Of a campaign that is to learn from a dataset first, for some hundred steps."""
@@ -217,7 +245,7 @@ def test_all_devices_learn_from_given_games_and_go_on_where_one_was_killed(
     killer = threading.Thread(target=kill_after_a_checkpoint)
     killer.start()
     with pytest.raises(RankLostError, match="SIGKILL"):
-        train_first_as_configured(warm.path)
+        train_here(first_training(warm.path), 1, None)
     killer.join()
     wait_until_gone(warm)
     assert not is_committed(warm.checkpoint(0))
@@ -225,7 +253,7 @@ def test_all_devices_learn_from_given_games_and_go_on_where_one_was_killed(
     assert 0 < done < total
 
     heard = []
-    facts = train_first_as_configured(warm.path, on_progress=lambda *steps: heard.append(steps))
+    facts = train_here(first_training(warm.path), 1, on_progress=lambda *steps: heard.append(steps))
     assert heard[0][0] > done, "it began anew"
     assert heard[-1] == (total, total)
     assert not warm.supervised.exists()

@@ -10,7 +10,7 @@ import pytest
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.slots import Machine, WorkerSlot
-from chess_snn.campaign.machine.training_launch import choose_ranks, deal_ranks, training_gpus
+from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_workers, worker_bytes
 from chess_snn.cores import num_cores
 from chess_snn.devices import (
@@ -177,31 +177,20 @@ def training_config(*settings):
     return load_config(settings=["training.batch_size=1024", "training.micro_batch=128", *settings])
 
 
-@pytest.mark.parametrize(("settings", "num_gpus", "num_machines", "number"), [
-    ([], 0, 1, 1), ([], 1, 1, 1), ([], 2, 1, 2), ([], 6, 1, 6), ([], 8, 1, 8), ([], 8, 2, 4),
-    (["training.micro_batch=512"], 8, 1, 2), (["training.micro_batch=1024"], 8, 1, 1),
-    (["execution.training_ranks=3"], 8, 1, 3), (["execution.training_ranks=2"], 0, 1, 2),
-    (["execution.training_backend=nccl"], 2, 1, 2),
+@pytest.mark.parametrize(("settings", "num_gpus", "number"), [
+    ([], 0, 1), ([], 1, 1), ([], 2, 2), ([], 6, 6), ([], 8, 8),
+    (["training.micro_batch=512"], 8, 2), (["training.micro_batch=1024"], 8, 1),
+    (["execution.training_ranks=3"], 8, 3), (["execution.training_ranks=2"], 0, 2),
+    (["execution.training_backend=nccl"], 2, 2),
 ])
-def test_every_gpu_that_has_a_micro_batch_trains_by_itself(
-    settings, num_gpus, num_machines, number
-):
-    choice = choose_ranks(training_config(*settings), num_gpus, num_machines=num_machines)
-    assert choice.number == number
+def test_every_gpu_that_has_a_micro_batch_trains_by_itself(settings, num_gpus, number):
+    assert choose_ranks(training_config(*settings), num_gpus).number == number
 
 
 def test_more_gpus_than_micro_batches_leave_some_idle_and_say_so():
     choice = choose_ranks(training_config("training.micro_batch=512"), 8)
     assert "2 processes on a machine of 8 GPUs" in choice.why
     assert "training.micro_batch = 128 or less" in choice.why
-
-
-def test_machines_take_as_many_as_they_have_gpus_and_the_largest_give_way():
-    assert deal_ranks(training_config(), [2, 4]) == [2, 4]
-    assert deal_ranks(training_config(), [0, 0]) == [1, 1]
-    assert deal_ranks(training_config(), [8, 8]) == [4, 4]
-    assert deal_ranks(training_config(), [2, 8]) == [2, 6]
-    assert deal_ranks(training_config("execution.training_ranks=2"), [8, 1]) == [2, 2]
 
 
 def test_nccl_needs_gpus():
@@ -219,11 +208,6 @@ def test_the_gpus_are_those_that_execution_names(monkeypatch):
     assert training_gpus(training_config("execution.device=cpu")) == ()
     with pytest.raises(ConfigError, match="GPU 9"):
         training_gpus(training_config("execution.gpus=[9]"))
-
-
-def test_machines_that_train_together_need_no_number_of_processes():
-    loaded = load_config(settings=["cluster.training_machines=2", "cluster.trust_network=true"])
-    assert loaded.execution.training_ranks == 0
 
 
 # Devices that are found and chosen, and a process in its slot on one.

@@ -1,4 +1,4 @@
-"""`chess-snn train` refuses ranks that others could reach, unless their network is trusted."""
+"""`chess-snn train` keeps what a campaign's results depend on."""
 
 from pathlib import Path
 
@@ -23,15 +23,6 @@ NOTHING_TO_TRAIN = "has trained every iteration that it began"
 """What is refused after the options, so that nothing is trained."""
 
 
-@pytest.mark.parametrize("reachable", [
-    ("--nnodes", "2", "--rdzv-endpoint", "10.0.0.5:29400"),
-    ("--rdzv-endpoint", "10.0.0.5:29400"),
-])
-def test_ranks_that_others_could_reach_need_a_trusted_network(folder, reachable):
-    assert "say --trust-network" in str(train(str(folder.path), *reachable))
-    assert NOTHING_TO_TRAIN in str(train(str(folder.path), *reachable, "--trust-network"))
-
-
 @pytest.mark.parametrize(("option", "value"), [
     ("--batch-size", "64"), ("--learning-rate", "0.5"), ("--precision", "fp32"),
 ])
@@ -51,5 +42,5 @@ def test_a_campaigns_own_settings_and_a_pace_of_its_own_are_taken(folder):
 
 
 @pytest.mark.parametrize("alone", [(), ("--nproc-per-node", "4")])
-def test_ranks_of_one_machine_need_no_trust(folder, alone):
+def test_ranks_of_one_machine_are_started(folder, alone):
     assert NOTHING_TO_TRAIN in str(train(str(folder.path), *alone))

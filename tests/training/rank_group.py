@@ -8,7 +8,7 @@ from pathlib import Path
 from rank_driver import Outcome
 from safetensors.torch import load_file
 
-from chess_snn.training.rank_launch import RankLayout, run_ranks
+from chess_snn.training.rank_launch import run_ranks
 
 HERE = Path(__file__).parent
 
@@ -33,7 +33,7 @@ def run_group(folder, shard, cases, size, **values):
     """Run all ranks to their end."""
     file = write_task(folder, shard, cases, **values)
     run_ranks(
-        RankLayout(size), "rank_driver", [str(file)], environment=driver_environment()
+        size, "rank_driver", [str(file)], environment=driver_environment()
     )
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import psutil
@@ -13,9 +12,8 @@ import pytest
 from rank_driver import Case
 from rank_group import driver_environment, write_task
 
-from chess_snn.errors import ConfigError, RankLostError, UsageError
-from chess_snn.ports import free_port
-from chess_snn.training.rank_launch import RankLayout, run_ranks
+from chess_snn.errors import RankLostError, UsageError
+from chess_snn.training.rank_launch import run_ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -25,10 +23,8 @@ GONE_WITHIN_S = 5.0
 
 PARENT = """
 import sys
-from chess_snn.training.rank_launch import RankLayout, run_ranks
-run_ranks(
-    RankLayout(2), "rank_driver", sys.argv[1:], on_line=lambda line: print(line, flush=True)
-)
+from chess_snn.training.rank_launch import run_ranks
+run_ranks(2, "rank_driver", sys.argv[1:], on_line=lambda line: print(line, flush=True))
 """
 
 
@@ -59,7 +55,7 @@ def is_rank(process):
     return "rank_driver" in process.info["cmdline"]
 
 
-def launch(file, layout=None, then=None):
+def launch(file, then=None):
     """Run ranks here; ``then`` is called once they have begun."""
     lines = []
 
@@ -68,7 +64,7 @@ def launch(file, layout=None, then=None):
         if then is not None:
             then()
 
-    run_ranks(layout or RankLayout(2), "rank_driver", [str(file)], on_line=hear)
+    run_ranks(2, "rank_driver", [str(file)], on_line=hear)
     return lines
 
 
@@ -149,47 +145,3 @@ def test_ctrl_c_ends_them_all(searched_shard, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         launch(file, then=lambda: os.kill(os.getpid(), signal.SIGINT))
     assert_gone(file)
-
-
-def test_ranks_that_nobody_wants_any_more_are_ended(searched_shard, tmp_path):
-    file = write_task(tmp_path / "g", searched_shard, [LONG])
-    begun = threading.Event()
-    with pytest.raises(RankLostError):
-        run_ranks(
-            RankLayout(2), "rank_driver", [str(file)], on_line=lambda line: begun.set(),
-            is_wanted=lambda: not begun.is_set(),
-        )
-    assert begun.is_set()
-    assert_gone(file)
-
-
-def test_two_launchers_meet(searched_shard, tmp_path):
-    """As two machines do, each with one rank."""
-    file = write_task(tmp_path / "g", searched_shard, [Case("c")])
-    endpoint, lines, failures = f"127.0.0.1:{free_port()}", [], []
-
-    def node(rank):
-        try:
-            lines.append(launch(file, RankLayout.of_node(1, 2, rank, endpoint)))
-        except RankLostError as error:
-            failures.append(error)
-
-    nodes = [threading.Thread(target=node, args=(rank,)) for rank in (0, 1)]
-    [thread.start() for thread in nodes]
-    [thread.join() for thread in nodes]
-    assert not failures
-    assert sorted(lines) == [[], ["begun"]]
-    assert (tmp_path / "g" / "c-0.json").exists()
-    assert (tmp_path / "g" / "c-1.json").exists()
-
-
-@pytest.mark.parametrize(("values", "message"), [
-    ((0, 1, 0, ""), "--nproc-per-node"),
-    ((1, 2, 2, "10.0.0.5:29400"), "--node-rank"),
-    ((1, 2, 0, ""), "--rdzv-endpoint"),
-    ((1, 1, 0, "10.0.0.5"), "'10.0.0.5'"),
-    ((1, 2, 0, "node-0:29400"), "'node-0:29400'"),
-])
-def test_layouts_that_cannot_be_are_refused(values, message):
-    with pytest.raises((ConfigError, UsageError), match=message):
-        RankLayout.of_node(*values)

@@ -11,7 +11,7 @@ from rank_group import driver_environment, read_outcomes, run_group, write_task
 
 from chess_snn.errors import RankLostError, UsageError
 from chess_snn.training import RankInfo, step_checkpoints
-from chess_snn.training.rank_launch import RankLayout, run_ranks
+from chess_snn.training.rank_launch import run_ranks
 from chess_snn.training.ranks import _choose_backend
 
 pytestmark = pytest.mark.timeout(600)
@@ -233,7 +233,7 @@ def test_a_rank_that_does_not_come_is_named(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [EVEN], timeout_s=2.0)
     with pytest.raises(RankLostError, match=r"^rank 1 of 2 "):
         run_ranks(
-            RankLayout(1, size=2), "rank_driver", [str(file)], environment=driver_environment()
+            1, "rank_driver", [str(file)], environment=driver_environment() | {"WORLD_SIZE": "2"}
         )
 
 

@@ -41,7 +41,7 @@ _REMOVED: dict[str, frozenset[str]] = {
     "cluster": frozenset({
         "host", "jobs", "job_cores", "job_gpus", "job_memory_gib", "job_hours", "queue", "account",
         "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
-        "wait_s", "shared_storage",
+        "wait_s", "shared_storage", "training_machines", "trust_network",
     }),
     "execution": frozenset({"training_shares", "retries"}),
     "storage": frozenset({"object_store", "endpoint", "patience_s", "worker_cache_mib"}),

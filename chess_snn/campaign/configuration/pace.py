@@ -80,22 +80,8 @@ class ClusterSettings:
     only."""
     certificates: str = ""
     """Folder made by `chess-snn cluster certs`; empty takes `CHESS_SNN_CERTIFICATES`."""
-    training_machines: int = Field(default=1, ge=1, le=1024)
-    """Machines that train each generation together, each with `execution.training_ranks` processes;
-    if fewer are connected, those train."""
-    trust_network: bool = False
-    """Required for several training machines: their connections are neither encrypted nor
-    authenticated, and anyone who reaches their ports can run programs as you. Set it only in a
-    private network or behind a firewall."""
 
     def __post_init__(self) -> None:
-        if self.training_machines > 1 and not self.trust_network:
-            raise ConfigError(
-                f"cluster.training_machines = {self.training_machines}: those that train together "
-                "take pickles from anyone who reaches their ports, without a password; in a "
-                "private network, or behind a firewall, set cluster.trust_network = true, else "
-                "cluster.training_machines = 1"
-            )
         if self.kind == "address":
             check_address("cluster.address", self.address)
         elif self.address:

@@ -273,14 +273,11 @@ class CampaignConfig:
             )
 
     def _check_ranks(self) -> None:
-        machines, training = self.cluster.training_machines, self.training
-        each = self.execution.training_ranks  # 0 takes no more than there are micro-batches
-        ranks, asked = machines * each, f"execution.training_ranks = {each}"
-        if machines > 1:
-            asked += f" on each of cluster.training_machines = {machines}"
+        training = self.training
+        ranks = self.execution.training_ranks  # 0 takes no more than there are micro-batches
         if ranks > training.num_micro_batches:
             raise ConfigError(
-                f"{asked}, and a step has {training.num_micro_batches} "
+                f"execution.training_ranks = {ranks}, and a step has {training.num_micro_batches} "
                 f"micro-batches (training.batch_size = {training.batch_size}, training.micro_batch "
                 f"= {training.micro_batch}); set training.micro_batch to "
                 f"{max(2, training.batch_size // ranks)} or less, or use fewer ranks"

@@ -1,16 +1,18 @@
 """Train a campaign's generation, or a network alone, in this process or by several ranks.
 
-What is to be trained is a :class:`RankTraining`; :func:`run_training` trains it, with the ranks of
-one machine or, called on each, of several. :func:`choose_ranks` says how many fit a machine: one
-for each of its GPUs by default.
+What is to be trained is a :class:`RankTraining`; :func:`run_training` trains it, in one process or
+by ranks on this machine. :func:`choose_ranks` says how many fit it: one for each of its GPUs by
+default. Ranks of several machines are started by ``torchrun`` (docs/cluster.md).
 """
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.slots import own_slot
@@ -22,6 +24,7 @@ from chess_snn.campaign.stages import (
     training_program,
 )
 from chess_snn.campaign.stages.first_generation import first_facts, train_first_generation
+from chess_snn.campaign.stages.networks import device_of
 from chess_snn.campaign.stages.training_alone import (
     begin_network,
     learn_network,
@@ -35,16 +38,14 @@ from chess_snn.cores import num_cores
 from chess_snn.data import sweep_temporaries
 from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.errors import ConfigError, RankLostError
-from chess_snn.training import Points, StepLines, check_newest
-from chess_snn.training.rank_launch import RankLayout, run_ranks
+from chess_snn.processes import end_with_parent
+from chess_snn.training import Points, RankInfo, StepLines, check_newest, joined_ranks
+from chess_snn.training.rank_launch import run_ranks
 from chess_snn.training.ranks import TIMEOUT_S
 from chess_snn.types import Json, LogFn, Progress
 from chess_snn.wording import counted
 
 Result = TypeVar("Result")
-
-IN_THIS_PROCESS: Final = RankLayout(1)
-
 
 @dataclass(frozen=True, slots=True)
 class RankTraining(Generic[Result]):
@@ -87,19 +88,15 @@ def first_training(directory: Path) -> RankTraining[Json]:
     )
 
 
-def train_first_as_configured(
-    directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None
-) -> Json:
-    """Train generation 0 from a dataset; see :func:`train_here`."""
-    return train_here(first_training(directory), num_threads, on_progress)
-
-
 def train_network(
-    config: CampaignConfig, out: Path, layout: RankLayout = IN_THIS_PROCESS, *,
-    num_threads: int = 0, timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
+    config: CampaignConfig, out: Path, number: int = 1, *, num_threads: int = 0,
+    timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
     on_line: LogFn | None = None,
 ) -> Points:
     """Train a network on the games of ``config.supervised``, or go on with that.
+
+    This process trains by ``number`` ranks on this machine; one that torchrun started is a rank
+    itself, and calls the listeners only as the first.
 
     The games are fixed (:func:`chess_snn.campaign.stages.dataset.fix_dataset`); of the rest of
     ``config``, ``net``, ``training``, the seed and the device are looked at. If the checkpoint
@@ -112,18 +109,25 @@ def train_network(
         UsageError: ``out`` or what is unfinished there is something else, or the games are gone.
         CorruptDataError: a shard or a checkpoint is damaged.
     """
-    if not begin_network(config, out, is_first=layout.first == 0):
+    info = RankInfo.from_environment()
+    if not begin_network(config, out, is_first=info.rank == 0):
         return points_of(out)
-    training = RankTraining(
-        config, out, (str(out.absolute()), LEARN),
-        alone=partial(learn_network, out),
-        check=partial(check_newest, unfinished_folder(out)),
-        result=partial(points_of, out),
-    )
-    return run_training(
-        training, layout, num_threads=num_threads, timeout_s=timeout_s, on_progress=on_progress,
-        on_line=on_line,
-    )
+    if info.size > 1:
+        end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
+    backend = config.execution.training_backend
+    with joined_ranks(info, device_of(config, info.local_rank), timeout_s, backend) as ranks:
+        training = RankTraining(
+            config, out, (str(out.absolute()), LEARN),
+            alone=partial(learn_network, out, ranks=ranks),
+            check=partial(check_newest, unfinished_folder(out)), result=lambda: None,
+        )
+        run_training(
+            training, number, num_threads=num_threads, timeout_s=timeout_s,
+            on_progress=on_progress if ranks.is_first else None,
+            on_line=on_line if ranks.is_first else None,
+        )
+        ranks.agree({"network": str(out.absolute())})  # once rank 0 has committed it
+    return points_of(out)
 
 
 def train_here(
@@ -139,33 +143,30 @@ def train_here(
     """
     number = choose_ranks(training.config, len(training_gpus(training.config))).number
     return run_training(
-        training, RankLayout(number), num_threads=max(1, num_threads // number),
-        on_progress=on_progress,
+        training, number, num_threads=max(1, num_threads // number), on_progress=on_progress
     )
 
 
 def run_training(
-    training: RankTraining[Result], layout: RankLayout, *, num_threads: int = 0,
-    timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
-    on_line: LogFn | None = None, is_wanted: Callable[[], bool] = lambda: True,
+    training: RankTraining[Result], number: int, *, num_threads: int = 0,
+    timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None, on_line: LogFn | None = None,
 ) -> Result:
-    """Train in this process if there is one rank, else in ranks; each machine starts its own.
+    """Train in this process, or in ranks on this machine.
 
     Args:
-        training: the same on all machines; they see the same folder.
-        layout: of the ranks.
+        training: what is to be trained.
+        number: of ranks; 1 trains in this process.
         num_threads: of each on a CPU; 0 shares the cores of this machine.
         timeout_s: how long a rank may keep the others waiting.
         on_progress: called with (steps done, steps in all).
         on_line: called instead, about once a second, with a line of progress and losses.
-        is_wanted: if it returns False, the ranks are ended.
 
     Raises:
         RankLostError: a rank died, froze or did not come; nothing is half-written.
         DamagedFolderError: an input of training is damaged.
         ChessSnnError: any that training raises.
     """
-    if max(layout.number, layout.size) == 1:
+    if number == 1:
         on_step = None
         if on_line is not None:
             lines = StepLines(on_line, training.config.training.batch_size)
@@ -183,8 +184,8 @@ def run_training(
         }
         try:
             run_ranks(
-                layout, training_program.__name__, [*training.arguments, *chain(*options.items())],
-                on_line=on_line, on_progress=on_progress, is_wanted=is_wanted, timeout_s=timeout_s,
+                number, training_program.__name__, [*training.arguments, *chain(*options.items())],
+                on_line=on_line, on_progress=on_progress,
                 environment={VISIBLE_GPUS: ",".join(gpus)} if gpus else {},
             )
         except RankLostError:
@@ -219,12 +220,11 @@ def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
     return tuple(device.token for device in devices if device.is_gpu)
 
 
-def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -> RankChoice:
+def choose_ranks(config: CampaignConfig, num_gpus: int) -> RankChoice:
     """How many ranks train on a machine with ``num_gpus`` GPUs for training.
 
-    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but ``num_machines``
-    with as many GPUs have together no more than a step has micro-batches; one where there is no
-    GPU, since threads share the micro-batches there.
+    As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but no more than a step
+    has micro-batches; one where there is no GPU, since threads share the micro-batches there.
 
     Raises:
         ConfigError: ``execution.training_backend`` is NCCL, and there is no GPU.
@@ -240,10 +240,10 @@ def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -
         return RankChoice(number, f"training in {counted(number, 'process')}, as set")
     if not num_gpus:
         return RankChoice(1, "training in 1 process on the CPU")
-    most = max(1, training.num_micro_batches // num_machines)
+    most = training.num_micro_batches
     if num_gpus <= most:
         return RankChoice(num_gpus, f"training in {counted(num_gpus, 'process')}, one for each GPU")
-    each = max(2, training.batch_size // (num_gpus * num_machines))
+    each = max(2, training.batch_size // num_gpus)
     return RankChoice(
         most,
         f"training in {counted(most, 'process')} on a machine of {num_gpus} GPUs, because a step "
@@ -252,17 +252,3 @@ def choose_ranks(config: CampaignConfig, num_gpus: int, num_machines: int = 1) -
         f"training.micro_batch = {training.micro_batch}); with training.micro_batch = {each} or "
         "less, set at the start, all GPUs train",
     )
-
-
-def deal_ranks(config: CampaignConfig, gpus: Sequence[int]) -> list[int]:
-    """Ranks of each machine that trains together with others.
-
-    As :func:`choose_ranks`, but each machine may have another number of ``gpus``: where there are
-    more than micro-batches, the machines with the most ranks have fewer.
-    """
-    if each := config.execution.training_ranks:
-        return [each] * len(gpus)
-    ranks = [max(1, number) for number in gpus]
-    while sum(ranks) > config.training.num_micro_batches:
-        ranks[ranks.index(max(ranks))] -= 1
-    return ranks

@@ -8,7 +8,7 @@
     <out>/                     the trained network, a checkpoint like a campaign's
 
 Run again with the same settings, it goes on where it stood. Ranks, on one machine or several that
-see the same folders, are processes that each call :func:`learn_network` on what was begun.
+see the same folders, are processes that each call :func:`learn_network` on what rank 0 has begun.
 """
 
 import shutil
@@ -41,7 +41,8 @@ _NOT_OF_THE_RESULT: Final = ("games", "checkpoint_minutes")
 def begin_network(config: CampaignConfig, out: Path, *, is_first: bool = True) -> bool:
     """Note what is to be trained into ``out``, for :func:`learn_network`.
 
-    The games of ``config`` are fixed. The first, or only, machine cleans up what was left there.
+    The games of ``config`` are fixed. The first, or only, rank cleans up what was left there and
+    writes the note; others only check.
 
     Returns:
         Whether it is to be trained; else it is there already.
@@ -60,7 +61,8 @@ def begin_network(config: CampaignConfig, out: Path, *, is_first: bool = True) -
         if is_first:
             sweep_temporaries(unfinished)
         _check_same(unfinished, read_json(description).get(_SETTINGS, {}), settings)
-    write_json(description, {_SETTINGS: settings, _CONFIG: config_values(config)})
+    if is_first:
+        write_json(description, {_SETTINGS: settings, _CONFIG: config_values(config)})
     return True
 
 
