@@ -12,6 +12,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+from default_tests import (  # noqa: F401 - hooks
+    leave_out_compiled,
+    pytest_runtest_call,
+    pytest_runtest_logreport,
+    pytest_terminal_summary,
+)
 from hypothesis import settings
 
 # What the campaigns of a home share must not be the user's, nor that of another test process.
@@ -31,8 +37,9 @@ SLOWEST_FIRST = ("faults", "orchestration", "uci")
 """Folders whose files take longest: begun last, one of them would keep the others waiting."""
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Run the folders of long files first; the order is the same in every process."""
+    leave_out_compiled(config, items)
     items.sort(key=lambda item: not any(name in item.path.parts for name in SLOWEST_FIRST))
 
 

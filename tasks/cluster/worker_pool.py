@@ -178,7 +178,8 @@ class WorkerPool:
         return {worker.device for worker in self.workers}
 
     def _dismiss(self, addresses: list[str]) -> None:
-        self.client.retire_workers(addresses, close_workers=True, remove=True)
+        # The reason that a nanny gets tells it to stay away; with `remove` it gets another one.
+        self.client.retire_workers(addresses, close_workers=True, remove=False)
 
     def _follow(self) -> None:
         next_look_s = 0.0

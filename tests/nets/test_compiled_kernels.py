@@ -19,9 +19,12 @@ ROOT = HERE.parents[1]
 OTHER_VERSIONS = {"3.6.0": "3.7.1", "3.7.1": "3.6.0"}
 """Both are in use: torch 2.11 brings 3.6.0, and torch 2.13 brings 3.7.1."""
 
-pytestmark = pytest.mark.skipif(
-    find_spec("triton") is None, reason="triton is not installed: its kernels are not compiled"
-)
+pytestmark = [
+    pytest.mark.compiles_kernels,
+    pytest.mark.skipif(
+        find_spec("triton") is None, reason="triton is not installed: its kernels are not compiled"
+    ),
+]
 
 
 def compile_kernels(cache: Path, *arguments: str, packages: tuple[str, ...] = ()) -> dict:

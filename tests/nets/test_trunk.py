@@ -126,6 +126,7 @@ def run_on_host(library, trunk, current_BHWC, blocks):
     return fired[GUARD:-GUARD].view(ticks, *shape), rate[GUARD:-GUARD].view(shape)
 
 
+@pytest.mark.compiles_kernels
 @pytest.mark.parametrize("case", [
     pytest.param(case, marks=[] if case in QUICK_CASES else pytest.mark.slow) for case in CASES
 ])
@@ -157,6 +158,7 @@ def test_shapes_that_it_cannot_have():
     assert shape_of(small, 64 * 1024) is None
 
 
+@pytest.mark.compiles_kernels
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("case", [
     "small", pytest.param("8 warps, 2 stages", marks=pytest.mark.slow),
