@@ -352,7 +352,7 @@ def test_a_small_file_of_many_zeros_is_refused_before_it_is_unpacked_bug(
         forge_files(tmp_path / "bad", files, meta)
         assert (tmp_path / "bad").stat().st_size < 3 << 20
         tracemalloc.start()
-        with pytest.raises(CorruptDataError, match="bad cannot be decoded"):
+        with pytest.raises(CorruptDataError, match="bad"):
             read_shard(tmp_path / "bad")
         _, most_bytes = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -361,7 +361,7 @@ def test_a_small_file_of_many_zeros_is_refused_before_it_is_unpacked_bug(
 
 def test_records_too_large_for_a_shard_are_not_written(tmp_path, records, monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 1000)
-    with pytest.raises(UsageError, match="at most 1,000"):
+    with pytest.raises(UsageError, match="1,000"):
         write_shard(tmp_path / "shard", records, META)
     assert not any(tmp_path.iterdir())
 

@@ -375,7 +375,7 @@ def test_what_does_not_fit_is_an_error_before_any_work():
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=-1, num_games=1)
     with pytest.raises(ConfigError, match="simulations"):
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=10**6, num_games=1)
-    with pytest.raises(ValueError, match="holds 4 trees, got 5 games"):
+    with pytest.raises(ValueError, match=r"4 .* 5 "):
         run(tree_search(GUMBEL, 2, 4), chess_positions(200).take(np.arange(5)))
 
 

@@ -178,7 +178,7 @@ def test_restarts_that_have_ended_are_passed_over():
 
 
 def test_restarts_that_have_all_ended_are_refused():
-    with pytest.raises(ConfigError, match="100 of the 2 positions"):
+    with pytest.raises(ConfigError, match=r"100 .* 2 "):
         draw(fens=[ENDED_BY_CLOCK, MATED])
 
 
