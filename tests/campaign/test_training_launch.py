@@ -154,7 +154,7 @@ def test_games_are_learnt_under_torchrun_on_two_nodes_as_by_two_ranks_of_one(tmp
     ]
     first, second = torchrun(2, *command, "--out", str(tmp_path / "two-nodes"))
     assert any("two-nodes is trained" in line for line in first)
-    assert second == []
+    assert not any("is trained" in line for line in second), "rank 0 alone tells the end"
     config = fix_dataset(load_config(settings=[*settings, f'supervised.games="{games}"']))
     train_network(config, tmp_path / "one-node", 2, num_threads=1)
     digests = {
