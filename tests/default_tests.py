@@ -85,7 +85,7 @@ def _version(package: str) -> str:
 
 def leave_out_compiled(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests of kernels that have not changed, in a run of the default tests."""
-    if "not slow" not in config.option.markexpr:
+    if "not slow" not in config.option.markexpr or not hasattr(config, "cache"):
         return
     compiled = config.cache.get(COMPILED, {})
     for item in items:
@@ -119,6 +119,8 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Keep what was measured, and name long tests; with xdist, in the first process."""
+    if not hasattr(config, "cache"):  # `-p no:cacheprovider`
+        return
     compiled = config.cache.get(COMPILED, {})
     config.cache.set(COMPILED, compiled | dict.fromkeys(_passed, kernels_digest()))
     times = config.cache.get(CPU_TIMES, {})
