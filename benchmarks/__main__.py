@@ -1,8 +1,6 @@
-"""``python -m benchmarks NAME …`` is ``chess-snn bench NAME …``."""
+"""``python -m benchmarks NAME``; errors and Ctrl-C as those of ``chess-snn``."""
 
-import sys
+from benchmarks.commands import app
+from chess_snn.cli.main import run_app
 
-from chess_snn.cli import main
-
-sys.argv.insert(1, "bench")
-main()
+run_app(app, "python -m benchmarks")

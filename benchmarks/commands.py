@@ -23,13 +23,13 @@ _SUMMARIES: Final = {
     "learn": "Train for some minutes without Prefect, then play matches.",
     "ablations": "Campaigns of equal length, with one part of the recipe switched off in each.",
     "ladder": "Play the ladder's round-robin again, and rate its players.",
-    "mates": "How often a network without search takes a mate in one.",
+    "mates": "How many mates a network finds: without search in games, and with search in a suite.",
     "uci-stop": "How soon `chess-snn uci` answers `stop`.",
     "uci-games": "Games of `chess-snn uci` with clocks, under python-chess or XBoard.",
     "web": "How soon the page of `chess-snn web` answers, in a headless Chromium.",
 }
 _MODULES: Final = {
-    "import": "import_games", "selfplay": "self_play", "mates": "missed_mates",
+    "import": "import_games", "selfplay": "self_play",
     "uci-stop": "uci_stop", "uci-games": "uci_games", "web": "web_answer",
 }
 """Where the module is not named like its command."""
@@ -43,7 +43,14 @@ class _Benchmarks(LazyGroup):
 
 
 app = typer.Typer(
-    cls=_Benchmarks, no_args_is_help=True,
-    help="Measure one part of the system, beside what it is compared with, in one run.\n\n"
-    "Exits with 1 if a figure misses its bar, except with --quick.",
+    cls=_Benchmarks, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
+
+
+@app.callback()
+def _describe() -> None:
+    """Measure one part of the system, beside what it is compared with, in one run.
+
+    Exits with 1 if a figure misses its bar, except with --quick.
+    """

@@ -37,7 +37,7 @@ def run(
 ) -> None:
     """Rules and bitplanes on one core: chess beside python-chess, 2048 with its planning player.
 
-    chess-snn bench env --game 2048
+    python -m benchmarks env --game 2048
     """
     if game == "2048":
         env_2048.measure(report, quick)

@@ -56,7 +56,7 @@ def run(
 
     Takes 15 s and 60 MB of disk for each 1,000 shards; the folder is removed.
 
-    chess-snn bench folder --shards 5000 --json
+    python -m benchmarks folder --shards 5000 --json
     """
     num_shards = _QUICK_SHARDS if quick else shards
     if num_shards < SHARDS_EACH or num_shards % SHARDS_EACH:

@@ -1,4 +1,4 @@
-"""``chess-snn analyse`` and ``mates``: what a network and its search see in positions."""
+"""``chess-snn analyse``: what a network and its search see in positions."""
 
 import time
 from collections.abc import Callable
@@ -15,14 +15,11 @@ from chess_snn.cli.options import (
     DescentsOption,
     JsonFile,
     NetworkDeviceOption,
-    SeedOption,
-    ThreadsOption,
     output_option,
 )
 from chess_snn.cli.players import (
     ADVISER,
     DEFAULT_GAME,
-    SHIPPED_CHESS,
     GameOption,
     find_model,
     read_position,
@@ -31,8 +28,6 @@ from chess_snn.data import write_json, write_text
 from chess_snn.errors import PositionError, UsageError
 from chess_snn.evaluation.analysis import Analysis, analyse
 from chess_snn.evaluation.named_players import make_player
-from chess_snn.evaluation.scores import wilson_interval
-from chess_snn.evaluation.won_positions import MOST_MOVES, forced_wins, num_solved
 from chess_snn.games import get_game
 from chess_snn.games.base import Game, GameBatch, ValueKind
 from chess_snn.games.chess import move_of_action, moves_of, to_board
@@ -47,9 +42,6 @@ from chess_snn.report.rasters import raster_svg
 from chess_snn.search import make_tree_search
 from chess_snn.types import Json
 from chess_snn.wording import counted
-
-_LARGEST_BATCH: Final = 64
-"""Positions that are searched for mates at a time."""
 
 
 def analyse_command(
@@ -261,51 +253,3 @@ def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
         "ticks": network.config.ticks,
         "layers": {name: layer.rate for name, layer in counts.layers.items()},
     }
-
-
-def mates_command(
-    model: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")] = SHIPPED_CHESS,
-    moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="Mate in so many moves.")] = 2,
-    simulations: DescentsOption = 800,
-    count: Annotated[int, typer.Option(min=1, max=10_000, help="Positions, all different.")] = 100,
-    seed: SeedOption = 0,
-    threads: ThreadsOption = 0,
-    device: NetworkDeviceOption = "cpu",
-    json_file: JsonFile = None,
-) -> None:
-    """Search positions with a forced mate and count those answered with a move that forces it.
-
-    The positions come from random games, and every one is proved by trying all moves.
-
-    chess-snn mates campaigns/cpu-001 --moves 2 --simulations 800
-    """
-    game = get_game("chess")
-    chosen = find_model(model, game.spec.name)
-    with work_bar("finding and proving positions") as update:
-        suite = forced_wins(game, count, moves, seed, on_progress=update)
-    solved = 0
-    with (
-        make_evaluator(
-            chosen.load(game), device=device, precision=chosen.precision,
-            num_threads=threads or None,
-        ) as evaluator,
-        work_bar("searching") as update,
-    ):
-        batch = min(count, _LARGEST_BATCH)
-        search = make_tree_search(
-            game, evaluator, chosen.search, simulations=simulations, num_games=batch, in_play=True
-        )
-        for first in range(0, count, batch):
-            rows = np.arange(first, min(first + batch, count))
-            solved += num_solved(game, search, suite.take(rows), moves)
-            update(first + len(rows), count)
-    low, high = wilson_interval(solved / count, count)
-    print_message(
-        f"{chosen.label}: {solved} of {count} mates in {moves} at {simulations:,} simulations "
-        f"({low:.2f} to {high:.2f} of all such positions, 95 %)."
-    )
-    if json_file is not None:
-        write_json(json_file, {
-            "model": chosen.label, "moves": moves, "simulations": simulations, "seed": seed,
-            "count": count, "solved": solved,
-        })

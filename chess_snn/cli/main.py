@@ -79,28 +79,20 @@ _ROWS: Final = (
      "Play a match of A against B and say what its score is worth."),
     ("rate", "rate:rate_command",
      "Rate networks on the ladder's scale: Elo above random moves, with 95 % intervals."),
-    ("scores", "scores:scores_command",
-     "Let players play complete games of a one-player game, and compare their points."),
     ("study", "study:study_command",
      "Train networks on the same games and say what each costs for its strength."),
     ("analyse", "analyse:analyse_command",
      "Search a position and show its candidate moves, best first."),
-    ("mates", "analyse:mates_command",
-     "Search positions with a forced mate and count those answered with a move that forces it."),
     ("play", "play:play_command",
      "Play a game against a network, or against any other player, in the terminal."),
     ("web", "web:web_command",
      "Serve a page to play chess and 2048, see spikes and searches, and watch a campaign."),
     ("report", "status:report_command",
      "Write a campaign as one HTML file: curves, tables, games on a board, spikes and costs."),
-    ("train", "train:train_command",
-     "Train a campaign's next generation on the games that it has played."),
     ("up", "services:up_command",
      "Start a Prefect server, an MLflow server and a worker, with the deployment registered."),
     ("down", "services:down_command",
      "End what `chess-snn up` started: the worker and its runs, both servers."),
-    ("deploy", "services:deploy_command",
-     "Register the deployment campaign/local."),
     ("doctor", "doctor:doctor_command",
      "Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines."),
     ("uci", "uci:uci_command",
@@ -121,8 +113,6 @@ _ROWS: Final = (
      "PGN in and out; look at games that were played."),
     ("models", "registry:app",
      "The networks of a campaign: what is known of each, which is better, who is champion."),
-    ("bench", "bench:app",
-     "Measure one part of the system, beside what it is compared with, in one run."),
 )
 COMMANDS = tuple(
     CommandEntry(name, f"chess_snn.cli.{target}", summary) for name, target, summary in _ROWS
@@ -159,12 +149,17 @@ _OUTPUT_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def main() -> None:
-    """Run the command line; errors of ours are one line on standard error and exit code 2."""
+    """Run the command line of chess-snn."""
     removed = replacement(sys.argv[1:])
     if removed is not None:
         _fail(f"chess-snn {removed[0]} is gone: use {removed[1]}", EXIT_BAD_INPUT)
+    run_app(app, "chess-snn")
+
+
+def run_app(program: typer.Typer, name: str) -> None:
+    """Run a command line; errors of ours are one line on standard error and exit code 2."""
     try:
-        app(prog_name="chess-snn")
+        program(prog_name=name)
     except ChessSnnError as error:
         _fail(f"{error} [{error.code}]", EXIT_BAD_INPUT)
     except KeyboardInterrupt:

@@ -3,6 +3,11 @@
 from typing import Final
 
 REMOVED: Final[dict[str, str]] = {
+    "bench": "`python -m benchmarks` in a clone",
+    "deploy": "`chess-snn up`, which registers every deployment",
+    "mates": "`chess-snn analyse`, or `python -m benchmarks mates` in a clone",
+    "scores": "`chess-snn match`, which compares points on the same seeds",
+    "train": "`chess-snn campaign resume`, or torchrun as in docs/cluster.md",
     "ladder": "`chess-snn rate`, or the table in docs/ratings.md",
     "ladder rate": "`chess-snn rate`",
     "ladder make": "`python -m benchmarks ladder` in a clone",

@@ -1,6 +1,5 @@
-"""``chess-snn up``, ``down``, ``deploy`` and ``ui``: servers, a worker, and a campaign's pages."""
+"""``chess-snn up``, ``down`` and ``ui``: servers, a worker, and a campaign's pages."""
 
-import os
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from chess_snn.campaign.store.naming import services_directory
 from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.orchestration import ask_mlflow, load_flows
 from chess_snn.credentials import read_credentials
-from chess_snn.errors import CampaignLockedError, ChessSnnError, UsageError, without_credentials
+from chess_snn.errors import CampaignLockedError, ChessSnnError, without_credentials
 from chess_snn.interrupts import interruptible
 from chess_snn.wording import counted
 
@@ -86,28 +85,6 @@ def down_command() -> None:
     print_message("ending the services; a campaign has 45 s to stop")
     found = load_flows("services").stop_services(services_directory())
     print_message("ended: worker, servers and all runs" if found else "nothing is up")
-
-
-def deploy_command() -> None:
-    """Register the deployment campaign/local.
-
-    With the server that `chess-snn up` started (which has them), or the one of PREFECT_API_URL.
-    Run it again after an update.
-    """
-    environment, credentials = dict(os.environ), read_credentials()
-    if "PREFECT_API_URL" not in environment:
-        running = load_flows("services").find_running(services_directory())
-        if running is None:
-            raise UsageError(
-                "there is no Prefect server: start one with `chess-snn up`, or set PREFECT_API_URL"
-            )
-        environment["PREFECT_API_URL"] = running.prefect_url
-        if running.made_credentials:
-            credentials = load_flows("prefect_access").kept_credentials(services_directory())
-    if credentials is not None:
-        environment["PREFECT_API_AUTH_STRING"] = credentials.text
-    print_message("registering deployments")
-    print_message("\n".join(load_flows("deploying").deploy(environment)))
 
 
 def ui_command(

@@ -1,8 +1,7 @@
-"""``chess-snn train`` and ``games learn``: a generation of a campaign, or a network without one."""
+"""``chess-snn games learn``: a network from a dataset, without a campaign."""
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,20 +10,14 @@ import typer
 
 from chess_snn.campaign import (
     CampaignConfig,
-    CampaignFolder,
-    campaign_lock,
     load_config,
     preset_names,
 )
-from chess_snn.campaign.configuration.loading import changed_config
 from chess_snn.campaign.machine.training_launch import (
     choose_ranks,
-    generation_training,
-    run_training,
     train_network,
     training_gpus,
 )
-from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.cli.console import console, print_message, stoppable, table_of
 from chess_snn.cli.options import (
     ConfigOption,
@@ -44,7 +37,6 @@ from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.training import RankInfo
 from chess_snn.training.ranks import TIMEOUT_S, divide
-from chess_snn.wording import counted
 
 NprocPerNodeOption = Annotated[
     int, typer.Option(help="Processes on this machine. 0 starts one for each of its GPUs, but no "
@@ -56,61 +48,6 @@ TimeoutOption = Annotated[
 BackendOption = Annotated[str, setting_option("execution.training_backend")]
 BatchSizeOption = Annotated[int | None, setting_option("training.batch_size")]
 PrecisionOption = Annotated[str, setting_option("training.precision")]
-
-
-def train_command(
-    campaign: Annotated[Path, typer.Argument(help="Its folder.")],
-    iteration: Annotated[
-        int | None, typer.Option(help="Whose games are new; else the first not trained on.")
-    ] = None,
-    nproc_per_node: NprocPerNodeOption = 0,
-    threads: Annotated[
-        int, typer.Option(help="Of each process on a CPU; 0 shares the cores.")
-    ] = 0,
-    timeout_s: TimeoutOption = TIMEOUT_S,
-    gpus: GpusOption = "",
-    backend: BackendOption = "",
-    batch_size: BatchSizeOption = None,
-    learning_rate: Annotated[float | None, setting_option("training.learning_rate")] = None,
-    precision: PrecisionOption = "",
-) -> None:
-    """Train a campaign's next generation on the games that it has played.
-
-    The steps are those that the campaign would make itself; processes share each of them. A
-    campaign keeps its batch size, learning rate and precision: others than its own are refused.
-
-    chess-snn train campaigns/gpu-001
-    """
-    check_range("--threads", threads, ge=0, le=1024)
-    check_range("--timeout-s", timeout_s, gt=0, le=86_400)
-    folder = CampaignFolder.open(campaign)
-    config = changed_config(folder.config, given_settings({
-        "training.batch_size": batch_size,
-        "training.learning_rate": learning_rate,
-        "training.precision": precision,
-        "execution.gpus": parse_gpus(gpus) if gpus else None,
-        "execution.training_backend": backend,
-    }))
-    if config.training != folder.config.training:
-        raise UsageError(
-            f"{folder.path} keeps its batch size, learning rate and precision, which its results "
-            "depend on; to continue it under others: chess-snn campaign fork "
-            f"{folder.path} --at N --set NAME=VALUE"
-        )
-    number = num_ranks(config, nproc_per_node)
-    with campaign_lock(folder):
-        wanted = iteration_to_train(folder, iteration)
-        facts = run_training(
-            replace(generation_training(folder.path, wanted), config=config), number,
-            num_threads=threads, timeout_s=timeout_s, on_line=print_message,
-        )
-    metrics = facts.metrics
-    print_message(
-        f"{folder.checkpoint(facts.generation)}: {counted(round(metrics['steps']), 'step')} by "
-        f"{counted(round(metrics['ranks']), 'process')}, {metrics['samples_per_s']:,.0f} "
-        f"samples/s, value loss {metrics['value_loss']:.3f}, policy loss "
-        f"{metrics['policy_loss']:.3f}. Go on with: chess-snn campaign resume {folder.path}"
-    )
 
 
 def num_ranks(config: CampaignConfig, nproc_per_node: int) -> int:

@@ -147,40 +147,6 @@ def _student_quantile(confidence: float, degrees: Int64Array) -> Float64Array:
     return quantile
 
 
-def wilson_interval(
-    share: float, num_trials: int, confidence: float = 0.95
-) -> tuple[float, float]:
-    """Confidence interval of the share of successes in independent trials that succeed or fail.
-
-    Wilson's score interval (Wilson 1927, "Probable inference, the law of succession, and
-    statistical inference", JASA 22). For scores of games, with draws and in pairs, it is far too
-    wide: see :func:`pair_interval`. At a share of 0 or 1 the bound that says anything is the exact
-    one-sided one.
-
-    Args:
-        share: of successes, in [0, 1].
-        num_trials: >= 1.
-        confidence: in (0, 1).
-
-    Returns:
-        (low, high) with 0 <= low <= share <= high <= 1.
-
-    Raises:
-        ConfigError: an argument is out of its range.
-    """
-    check_range("share", share, ge=0.0, le=1.0)
-    check_range("num_trials", num_trials, ge=1)
-    check_range("confidence", confidence, gt=0.0, lt=1.0)
-    if share in {0.0, 1.0}:
-        error: float = 1.0 - (1.0 - confidence) ** (1.0 / num_trials)
-        return (0.0, error) if share == 0.0 else (1.0 - error, 1.0)
-    z_squared_over_n = NormalDist().inv_cdf((1.0 + confidence) / 2.0) ** 2 / num_trials
-    centre = (share + z_squared_over_n / 2.0) / (1.0 + z_squared_over_n)
-    variance_term = share * (1.0 - share) * z_squared_over_n + z_squared_over_n**2 / 4.0
-    half_width = variance_term**0.5 / (1.0 + z_squared_over_n)
-    return centre - half_width, centre + half_width
-
-
 def mean_interval(values: Float64Array, confidence: float = 0.95) -> tuple[float, float]:
     """Confidence interval (low, high) of the mean of what ``values`` float64[n] were drawn from.
 

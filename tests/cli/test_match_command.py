@@ -133,7 +133,7 @@ def test_what_an_engine_does_wrong_is_said(chess_snn, tmp_path, null_engine):
     assert body["programs"][name]["identity"] == "Null 2"
 
 
-# ``scores``, ``match`` and ``models compare`` of 2048: the same seeds; bad input is one line.
+# ``match`` and ``models compare`` of 2048: the same seeds; bad input is one line.
 
 
 @pytest.fixture
@@ -143,20 +143,6 @@ def campaigns_of_2048(tmp_path):
         folder = CampaignFolder.create(tmp_path / name, load_config(settings=settings))
         prepare_first_generation(folder)
     return tmp_path
-
-
-def test_every_player_has_a_column_of_its_own(chess_snn, campaigns_of_2048):
-    done = chess_snn("scores", "a:0", "random", "expectimax:1", "--games", 20, "--max-plies", 60,
-                     "--json-file", "scores.json")
-    assert done.returncode == 0, done.stderr
-    players = read(campaigns_of_2048 / "scores.json")["players"]
-    assert list(players) == ["a@0:0", "random", "expectimax:1"]
-    assert players["expectimax:1"]["mean"] > players["random"]["mean"]
-    assert players["a@0:0"]["ahead_of_first"]["mean"] == 0
-    for row in players.values():
-        assert row["low"] <= row["mean"] <= row["high"]
-        assert row["moves_per_s"] > 0
-        assert "2048" in row["reached"]
 
 
 def test_a_match_of_2048_needs_no_option_beside_a_network(chess_snn, campaigns_of_2048):

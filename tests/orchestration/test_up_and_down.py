@@ -95,12 +95,15 @@ def test_a_port_that_another_up_has_is_named(running, home):
     assert not home.processes()
 
 
+<<<<<<< HEAD
 def test_deploy_alone_registers_again(running):
     done = running.run("deploy")
     assert done.returncode == 0, done.stdout
     assert "campaign/local" in done.stdout
 
 
+=======
+>>>>>>> 327a6756 (Drop the commands bench, scores, mates, train and deploy)
 def test_doctor_finds_both_servers(running):
     del running.environment["PREFECT_HOME"]
     rows = json.loads(running.run("doctor", "--json").stdout)

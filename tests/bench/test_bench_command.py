@@ -1,4 +1,4 @@
-"""``chess-snn bench`` in a clone and without one; benchmarks print what programs can read."""
+"""``python -m benchmarks`` prints what programs can read."""
 
 import json
 import subprocess
@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks import env
 from benchmarks.commands import app
-from chess_snn.cli import bench
-from chess_snn.errors import UsageError
+from chess_snn.cli.main import run_app
 from chess_snn.nets.cpu.dot_tile import DOT_PRODUCT
 
 REPOSITORY = Path(__file__).parents[2]
@@ -21,15 +20,26 @@ QUICK = [
 ]
 
 
+@pytest.fixture
+def bench(tmp_path, monkeypatch, capfd):
+    """Run ``python -m benchmarks`` in this process, in ``tmp_path``."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
+        monkeypatch.chdir(tmp_path)
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            run_app(app, "python -m benchmarks")
+        return subprocess.CompletedProcess(
+            arguments, ended.value.code or 0, *capfd.readouterr()
+        )
+
+    return run
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_benchmark_writes_a_report(chess_snn, name):
-    assert "--json-file" in chess_snn("bench", name, "--help").stdout
-
-
-def test_without_a_clone_the_fix_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "_ROOT", tmp_path)
-    with pytest.raises(UsageError, match="python -m benchmarks"):
-        bench.load_benchmarks()
+def test_every_benchmark_writes_a_report(bench, name):
+    assert "--json-file" in bench(name, "--help").stdout
 
 
 @pytest.mark.slow
@@ -44,20 +54,22 @@ def test_the_module_runs_the_same_commands():
 
 @pytest.mark.parametrize("place", [".", "file/report.json"])
 def test_a_report_that_cannot_be_written_is_refused_before_the_run_bug(
-    refused, tmp_path, monkeypatch, place
+    bench, tmp_path, monkeypatch, place
 ):
     (tmp_path / "file").touch()
     monkeypatch.setattr(env, "_measure_chess", lambda *_: pytest.fail("it ran"))
-    line = refused("bench", "env", "--json-file", place)
+    done = bench("env", "--json-file", place)
+    assert done.returncode == 2
+    line = done.stderr.splitlines()[-1]
     assert line.startswith(f"error: cannot write {place}: ")
     assert "--json-file" in line
 
 
-def test_a_missed_bar_is_exit_code_1_except_with_quick(chess_snn, tmp_path, monkeypatch):
+def test_a_missed_bar_is_exit_code_1_except_with_quick(bench, tmp_path, monkeypatch):
     monkeypatch.setattr(env, "_measure_chess", lambda report, _: report.add(
         "ratio", 1, "x", at_least=100
     ))
-    done = chess_snn("bench", "env", "--json", "--json-file", "out/report.json")
+    done = bench("env", "--json", "--json-file", "out/report.json")
     assert done.returncode == 1
     assert "MISSED" in done.stderr
     report = json.loads(done.stdout)
@@ -66,15 +78,15 @@ def test_a_missed_bar_is_exit_code_1_except_with_quick(chess_snn, tmp_path, monk
     assert set(report["measurements"][0]) == {
         "name", "value", "unit", "at_least", "at_most", "predicted", "passes"
     }
-    done = chess_snn("bench", "env", "--quick")
+    done = bench("env", "--quick")
     assert done.returncode == 0
     assert "MISSED" in done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_a_quick_benchmark_measures(chess_snn_process, name):
-    done = chess_snn_process("bench", name, "--quick", "--json")
+def test_a_quick_benchmark_measures(bench, name):
+    done = bench(name, "--quick", "--json")
     assert done.returncode == 0, done.stderr
     measurements = json.loads(done.stdout)["measurements"]
     assert measurements
