@@ -1,22 +1,19 @@
 """``chess-snn doctor``: what this machine has, and what is wrong with it."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated, Final, cast
 
 import typer
 
-from chess_snn.campaign.store.naming import campaigns_home, services_directory
+from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.options import AsJsonOption
-from chess_snn.cli.orchestration import load_flows
 from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
+from chess_snn.doctor.checks import check_all
 from chess_snn.doctor.device_trials import try_devices
 from chess_snn.doctor.findings import Finding, Level
-from chess_snn.doctor.machine import check_machine, check_storage
-from chess_snn.doctor.software import Addresses, check_network, check_software
-from chess_snn.errors import ConfigError, UsageError
+from chess_snn.errors import ConfigError
 
 EXIT_BROKEN: Final = 1
 DEFAULT_PORTS: Final = (4200, 5000)
@@ -34,7 +31,7 @@ def doctor_command(
         str, typer.Option(help="Of --play: auto, every GPU or else the CPU; cpu; cuda; cuda:N.")
     ] = "auto",
 ) -> None:
-    """Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines.
+    """Check versions, GPUs, the disk, the kernel cache, ports and engines.
 
     A line each: ok, note (works, but could be better) or BROKEN, with what to do about it. Exit
     code 1 where something is broken. Changes nothing.
@@ -45,19 +42,15 @@ def doctor_command(
     chess-snn doctor --play
     """
     devices = devices_to_try(device) if play else []
-    checks: list[Callable[[], list[Finding]]] = [
-        check_software, check_machine, lambda: check_storage(campaigns_home().parent),
-        lambda: check_network(find_addresses(), DEFAULT_PORTS),
-    ]
     findings: list[Finding] = []
 
-    def add(found: list[Finding]) -> None:
-        findings.extend(found)
-        if not as_json:
-            _print(found)
+    def add(found: Iterable[Finding]) -> None:
+        for finding in found:
+            findings.append(finding)
+            if not as_json:
+                _print(finding)
 
-    for check in checks:
-        add(check())
+    add(check_all(campaigns_home().parent, DEFAULT_PORTS))
     with work_bar(
         "playing and training on each device", "done", quiet=as_json or not devices
     ) as update:
@@ -87,25 +80,9 @@ def devices_to_try(text: str) -> list[Device]:
     return choose_devices(cast(DeviceChoice, kind), wanted, visible_gpus())
 
 
-def find_addresses() -> Addresses:
-    """The servers named by the environment; else those of `chess-snn up`."""
-    prefect_url = os.environ.get("PREFECT_API_URL")
-    mlflow_url = os.environ.get("MLFLOW_TRACKING_URI")
-    if prefect_url or mlflow_url:
-        return Addresses(prefect_url, mlflow_url, "PREFECT_API_URL, MLFLOW_TRACKING_URI")
-    try:
-        running = load_flows("services").find_running(services_directory())
-    except UsageError as error:  # not installed
-        return Addresses(None, None, str(error))
-    if running is None:
-        return Addresses(None, None, "")
-    return Addresses(running.prefect_url, running.mlflow_url, "chess-snn up")
-
-
-def _print(findings: list[Finding]) -> None:
-    for finding in findings:
-        line = f"{_MARKS[finding.level]:<7}{finding.subject:<15}{finding.fact}"
-        if finding.remedy:
-            line += f"; {finding.remedy}"
-        style = {Level.OK: "", Level.NOTE: "yellow", Level.BROKEN: "bold red"}[finding.level]
-        console.print(line, style=style, markup=False, soft_wrap=True)
+def _print(finding: Finding) -> None:
+    line = f"{_MARKS[finding.level]:<7}{finding.subject:<15}{finding.fact}"
+    if finding.remedy:
+        line += f"; {finding.remedy}"
+    style = {Level.OK: "", Level.NOTE: "yellow", Level.BROKEN: "bold red"}[finding.level]
+    console.print(line, style=style, markup=False, soft_wrap=True)

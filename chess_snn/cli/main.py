@@ -94,7 +94,7 @@ _ROWS: Final = (
     ("down", "services:down_command",
      "End what `chess-snn up` started: the worker and its runs, both servers."),
     ("doctor", "doctor:doctor_command",
-     "Check Python, packages, GPUs, NCCL, disk, memory, servers, ports, clock and engines."),
+     "Check versions, GPUs, the disk, the kernel cache, ports and engines."),
     ("uci", "uci:uci_command",
      "Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas."),
     ("verify", "integrity:verify_command",

@@ -95,24 +95,6 @@ def test_a_port_that_another_up_has_is_named(running, home):
     assert not home.processes()
 
 
-<<<<<<< HEAD
-def test_deploy_alone_registers_again(running):
-    done = running.run("deploy")
-    assert done.returncode == 0, done.stdout
-    assert "campaign/local" in done.stdout
-
-
-=======
->>>>>>> 327a6756 (Drop the commands bench, scores, mates, train and deploy)
-def test_doctor_finds_both_servers(running):
-    del running.environment["PREFECT_HOME"]
-    rows = json.loads(running.run("doctor", "--json").stdout)
-    servers = {row["subject"]: row for row in rows if row["subject"].endswith("server")}
-    assert set(servers) == {"Prefect server", "MLflow server"}
-    assert {row["level"] for row in servers.values()} == {"ok"}
-    assert "chess-snn up" in servers["MLflow server"]["fact"]
-
-
 def test_a_campaign_runs_to_its_end(running, tmp_path):
     directory = tmp_path / "campaign"
     output = running.deployment(
