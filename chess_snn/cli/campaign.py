@@ -16,8 +16,7 @@ from chess_snn.campaign import (
 )
 from chess_snn.campaign.configuration.loading import change_pace
 from chess_snn.campaign.configuration.settings import RunSettings
-from chess_snn.campaign.extending import extend_campaign
-from chess_snn.campaign.forking import fork_campaign, fork_config
+from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
 from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.integrity.rebuild import missing_generations
 from chess_snn.campaign.machine.workers import config_here, plan_here

@@ -33,10 +33,9 @@ from chess_snn.cli.console import (
     work_bar,
 )
 from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
-from chess_snn.cli.label import label_command
 from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
 from chess_snn.cli.players import check_game
-from chess_snn.cli.train import learn_command
+from chess_snn.cli.train import label_command, learn_command
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text

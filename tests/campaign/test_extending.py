@@ -8,7 +8,7 @@ from signed_files import edit
 from small_campaigns import finish_without_games, play_iteration, play_match
 
 from chess_snn.campaign import campaign_lock, read_receipts
-from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.forking import extend_campaign
 from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.preflight import check_settings
 from chess_snn.campaign.integrity.rebuild import repair_campaign

@@ -12,8 +12,7 @@ from made_imports import make_import
 from small_campaigns import MICRO, play_iteration, stage_rebuilder
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.extending import extend_campaign
-from chess_snn.campaign.forking import fork_campaign, fork_config
+from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
 from chess_snn.campaign.integrity.gc import dispose, find_disposable
 from chess_snn.campaign.integrity.preflight import check_settings
 from chess_snn.campaign.integrity.verify import verify_campaign

@@ -20,7 +20,7 @@ from small_campaigns import MICRO, MICRO_2048, play_iteration, play_match
 from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipt, write_receipt
-from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.forking import extend_campaign
 from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation

@@ -13,7 +13,7 @@ from small_campaigns import play_iteration, play_match
 from stored_files import ARCHIVES, OLDEST, copy_campaign, unpack
 
 from chess_snn.campaign import CampaignFolder, read_receipts
-from chess_snn.campaign.extending import extend_campaign
+from chess_snn.campaign.forking import extend_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.exporting import export_model, read_exported
 from chess_snn.campaign.models.references import model_of_campaign
