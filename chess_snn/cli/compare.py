@@ -32,7 +32,7 @@ from chess_snn.cli.options import (
 from chess_snn.cli.orchestration import ask_mlflow
 from chess_snn.cli.players import (
     GameOption,
-    find_network,
+    find_model,
     game_of_players,
 )
 from chess_snn.data import staged_folder, write_parts, write_text
@@ -83,7 +83,7 @@ def compare_models(
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
     game = game_of_players([a, b], game_name)
-    models = [find_network(game, text, simulations) for text in (a, b)]
+    models = [find_model(text, game.spec.name, simulations) for text in (a, b)]
     result, settings, seconds = play_players(
         game, models, games, openings, seed=seed, max_plies=max_plies, threads=threads,
         device=device,
@@ -194,7 +194,7 @@ def compare_campaigns(
         pair = point.a.generation, point.b.generation
         if pair not in results:  # two measures may have the same pair
             models = [
-                find_network(game, f"{folder.path}@{generation}", simulations)
+                find_model(f"{folder.path}@{generation}", game.spec.name, simulations)
                 for folder, generation in zip(folders, pair, strict=True)
             ]
             result, *_ = play_players(

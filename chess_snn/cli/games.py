@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign.models.references import check_game
 from chess_snn.campaign.store.collection import (
     ENDINGS,
     OUTCOMES,
@@ -34,7 +35,6 @@ from chess_snn.cli.console import (
 )
 from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
 from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
-from chess_snn.cli.players import check_game
 from chess_snn.cli.train import label_command, learn_command
 from chess_snn.config import check_choice
 from chess_snn.cores import num_cores

@@ -24,7 +24,7 @@ from chess_snn.cli.options import (
     check_writable,
     output_option,
 )
-from chess_snn.cli.players import find_network
+from chess_snn.cli.players import find_model
 from chess_snn.data import write_json, write_parts, write_text
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
@@ -94,7 +94,7 @@ def rate_command(
     chess-snn rate exported --against random,greedy,minimax:2 --simulations 0
     """
     check_writable(out and out / RATINGS, "--out")
-    models = [find_network(get_game("chess"), text, simulations) for text in networks]
+    models = [find_model(text, "chess", simulations) for text in networks]
     if len({model.name for model in models}) < len(models):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
     found = read_ladder()

@@ -34,7 +34,7 @@ from chess_snn.cli.options import (
     parse_gpus,
     setting_option,
 )
-from chess_snn.cli.players import find_network
+from chess_snn.cli.players import find_model
 from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
@@ -42,7 +42,6 @@ from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.player import ENGINE_FORMS, is_engine_name
 from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, Lines
-from chess_snn.games import get_game
 from chess_snn.training import RankInfo
 from chess_snn.training.ranks import TIMEOUT_S, divide
 from chess_snn.wording import counted
@@ -219,8 +218,8 @@ def label_command(
     if is_engine_name(teacher):
         teaching = Teaching(teacher, lines=Lines(lines, temperature))
     else:
-        game = get_game(collection.spec.name)
-        teaching = Teaching(teacher, find_network(game, teacher, simulations), device=device)
+        model = find_model(teacher, collection.spec.name, simulations)
+        teaching = Teaching(teacher, model, device=device)
     processes = workers or (1 if device.startswith("cuda") else num_cores())
     with (
         stoppable("stopped; the same command goes on, and finished shards are kept"),

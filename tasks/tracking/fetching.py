@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import mlflow
-from mlflow.entities import LoggedModel, Run
+from mlflow.entities import LoggedModel
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import (
@@ -18,16 +18,14 @@ from mlflow.protos.databricks_pb2 import (
 from mlflow.tracking import MlflowClient
 
 from chess_snn.caches import cache_root
-from chess_snn.campaign.configuration.loading import config_of_texts
-from chess_snn.campaign.models.exporting import commit_model
+from chess_snn.campaign.models.exporting import copy_model
 from chess_snn.data import verify_folder
 from chess_snn.data.files import writing
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.nets import load_network, network_digest
 from chess_snn.training import WEIGHTS
 from tasks.tracking import TrackingError, existing_store, tracking_uri
-from tasks.tracking.campaign_run import CAMPAIGN_ID_TAG
-from tasks.tracking.registry import DIGEST_PARAM, STORED_NAME, model_id_at
+from tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
 from tasks.tracking.store import open_store, tracking_errors
 
 _ADDRESS: Final = re.compile(
@@ -69,10 +67,9 @@ def fetch_model(address: str) -> Path:
         version = _find_version(client, uri, address, wanted)
         name = f"version {version.version} of {version.name} in {uri}"
         model = _stored_model(client, version, name)
-        run = client.get_run(version.run_id)
     target = cache_root() / _KEPT_IN / f"{version.run_id}-{version.version}"
     if not _is_whole(target, model.params[DIGEST_PARAM]):
-        _keep(uri, name, version, model, run, target)
+        _keep(uri, name, model, target)
     return target
 
 
@@ -133,51 +130,35 @@ def _stored_model(client: MlflowClient, version: ModelVersion, name: str) -> Log
     return model
 
 
-def _keep(
-    uri: str, name: str, version: ModelVersion, model: LoggedModel, run: Run, target: Path
-) -> None:
-    """Commit the weights of ``model`` to ``target``, with the settings of its campaign."""
+def _keep(uri: str, name: str, model: LoggedModel, target: Path) -> None:
+    """Copy the exported network of ``model`` to ``target``."""
     with tempfile.TemporaryDirectory() as scratch:
         try:
             mlflow.artifacts.download_artifacts(
-                artifact_uri=f"{model.artifact_location}/artifacts/{WEIGHTS}", dst_path=scratch,
-                tracking_uri=uri,
+                artifact_uri=f"{model.artifact_location}/artifacts/{NETWORK_FOLDER}",
+                dst_path=scratch, tracking_uri=uri,
             )
         except (MlflowException, OSError) as error:
             raise TrackingError(
                 f"{name} has lost its files, or they cannot be read, at {model.artifact_location}; "
                 "restore them, or give another version or CAMPAIGN@GENERATION"
             ) from error
-        weights, digest = Path(scratch) / WEIGHTS, model.params[DIGEST_PARAM]
-        if not _has_digest(weights, digest):
+        network = Path(scratch) / NETWORK_FOLDER
+        if not _is_whole(network, model.params[DIGEST_PARAM]):
             raise CorruptDataError(
-                f"{name} has other weights than were registered, at {model.artifact_location}; "
+                f"{name} is not what was registered, at {model.artifact_location}; "
                 "restore them, or give another version or CAMPAIGN@GENERATION"
             )
         if target.exists():  # damaged
             with writing(target):
                 shutil.rmtree(target)
-        commit_model(target, weights, config_of_texts(run.data.params), {
-            "generation": int(model.name.removeprefix(STORED_NAME)),
-            "campaign": run.info.run_name,
-            "campaign_id": run.data.tags.get(CAMPAIGN_ID_TAG, ""),
-            "digest": digest,
-            "registered": f"version {version.version} of {version.name}",
-        })
+        copy_model(network, target)
 
 
 def _is_whole(folder: Path, digest: str) -> bool:
     """Whether the exported model in ``folder`` is there, undamaged, and of this network."""
     try:
         verify_folder(folder)
-    except CorruptDataError:
-        return False
-    return _has_digest(folder / WEIGHTS, digest)
-
-
-def _has_digest(weights: Path, digest: str) -> bool:
-    """Whether ``weights`` can be read and are those of the network with this digest."""
-    try:
-        return network_digest(load_network(weights)) == digest
+        return network_digest(load_network(folder / WEIGHTS)) == digest
     except CorruptDataError:
         return False

@@ -159,7 +159,7 @@ class CampaignTracker:
     def _register(self, version: NetworkVersion, weights: Path | None) -> str:
         """The id of the stored model of ``version``."""
         registry = ModelRegistry(
-            self._client, self._run, game_of(self._folder), self._folder.config.search
+            self._client, self._run, game_of(self._folder), self._folder.config
         )
         weights = weights or self._folder.checkpoint(version.generation) / WEIGHTS
         model_id = registry.add(version, weights)

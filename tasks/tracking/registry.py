@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
@@ -19,12 +19,13 @@ from mlflow.tracking import MlflowClient
 from mlflow.types.schema import Array, ColSpec, DataType, Map, ParamSchema, ParamSpec, Schema
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.models.exporting import commit_model
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_figures
 from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import Game
 from chess_snn.nets import load_network, network_digest
-from chess_snn.search import SearchSettings
 from tasks.tracking import CANDIDATE, model_name
 from tasks.tracking.campaign_run import find_version
 from tasks.tracking.strength_tags import SCALE_TAG
@@ -32,8 +33,8 @@ from tasks.tracking.strength_tags import SCALE_TAG
 DIGEST_PARAM = "weights_digest"
 """Parameter of a stored model: the digest of its network, by which readers check the weights."""
 
-STORED_NAME = "gen-"
-"""Begins the name of a stored model; its generation follows."""
+NETWORK_FOLDER = "network"
+"""Artifact of a stored model: the network as an exported folder, with its ``model.toml``."""
 
 MOST_DESCRIPTION = 5000
 """Characters that MLflow keeps."""
@@ -69,8 +70,8 @@ class ModelRegistry:
     client: MlflowClient
     run: Run
     game: Game
-    search: SearchSettings
-    """What a registered model searches with."""
+    config: CampaignConfig
+    """What a registered model is played with."""
 
     @property
     def name(self) -> str:
@@ -122,14 +123,17 @@ class ModelRegistry:
         """Copy the weights and the code that serves them into the store."""
         run_id = self.run.info.run_id
         logged = self.client.create_logged_model(
-            self.run.info.experiment_id, name=f"{STORED_NAME}{version.generation:06d}",
+            self.run.info.experiment_id, name=f"gen-{version.generation:06d}",
             source_run_id=run_id, tags=_tags(version), model_type=self.game.spec.name,
             params=_params(version),
         )
         start = self.game.format_state(self.game.initial_states(np.zeros(1, np.uint64))[0])
         with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch) / "model"
-            save_model(folder, weights, version.digest, self.search, start, Model(
+            folder, network = Path(scratch) / "model", Path(scratch) / NETWORK_FOLDER
+            commit_model(
+                network, weights, self.config, version.to_json(), model_card(version)
+            )
+            save_model(folder, network, start, Model(
                 artifact_path=logged.artifact_location, model_uuid=logged.model_id,
                 run_id=run_id, model_id=logged.model_id,
             ))
@@ -190,24 +194,19 @@ def model_id_at(place: str) -> str:
     return PurePosixPath(urlsplit(place).path).parent.name  # …/models/ID/artifacts
 
 
-def save_model(
-    folder: Path, weights: Path, digest: str, search: SearchSettings, example: str, model: Model
-) -> None:
+def save_model(folder: Path, network: Path, example: str, model: Model) -> None:
     """Write the files of ``model`` to a new ``folder``.
 
     Args:
         folder: the new one.
-        weights: file of the network.
-        digest: of the network; the model does not load another one.
-        search: what the model searches with.
+        network: folder of the exported network, called :data:`NETWORK_FOLDER`.
         example: a position.
         model: MLflow's description, to be completed.
     """
     pyfunc.save_model(
         folder,
         python_model=SERVED_MODEL,
-        artifacts={"weights": str(weights.resolve())},
-        model_config={"search": asdict(search), DIGEST_PARAM: digest},
+        artifacts={NETWORK_FOLDER: str(network.resolve())},
         signature=SIGNATURE,
         input_example=pd.DataFrame({"fen": [example]}),
         # Given, because MLflow would find them by running the model in a process of its own.

@@ -14,11 +14,12 @@ import pandas as pd
 from mlflow.exceptions import MlflowException
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
-from chess_snn.errors import ConfigError, CorruptDataError, PositionError
+from chess_snn.campaign.models.references import model_in
+from chess_snn.errors import ConfigError, PositionError
 from chess_snn.games import ONGOING, ValueKind, get_game
 from chess_snn.games.base import GameBatch
-from chess_snn.nets import load_network, make_evaluator, network_digest
-from chess_snn.search import SearchSettings, make_match_search
+from chess_snn.nets import make_evaluator
+from chess_snn.search import make_match_search
 from chess_snn.types import Float32Array, UInt64Array
 
 MOST_TREES = 64
@@ -35,20 +36,15 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
     """Plays positions by the network alone, or by a search that asks it."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Load the weights, for one CPU thread in fp32, and the settings of the search.
+        """Load the network, for one CPU thread in fp32, and the settings of the search.
 
         Raises:
-            CorruptDataError: the weights are not those that were registered.
+            CorruptDataError: a file is not what was registered.
         """
-        path = Path(context.artifacts["weights"])
-        network = load_network(path)
-        if network_digest(network) != context.model_config["weights_digest"]:
-            raise CorruptDataError(
-                f"{path} has other weights than were registered; give another version"
-            )
+        model = model_in(Path(context.artifacts["network"]))
+        network = model.load_stored()
         self._evaluator = make_evaluator(network, precision="fp32")
-        self._game = get_game(network.spec.name)
-        self._search = SearchSettings(**context.model_config["search"])
+        self._game, self._search = get_game(model.game), model.search
 
     def predict(
         self, context: PythonModelContext, model_input: pd.DataFrame,

@@ -16,7 +16,6 @@ from chess_snn.campaign.configuration.loading import (
     build_config,
     change_pace,
     config_digest,
-    config_of_texts,
     config_values,
     flat_values,
     format_toml,
@@ -104,7 +103,6 @@ def test_renamed_settings_are_read_under_their_old_names(old, new, tmp_path):
     changed = load_config(settings=[f"{old}={str(value).lower()}"])
     assert flat_values(config_values(changed))[new] == value
     assert build_config({group: {name: value}}) == changed
-    assert config_of_texts({old: str(value)}) == changed
     file = tmp_path / "old.toml"
     file.write_text(format_toml({group: {name: value}}))
     assert load_config(file=file) == changed

@@ -3,7 +3,7 @@
 import pytest
 
 from chess_snn.campaign.configuration.loading import load_config
-from chess_snn.cli.players import find_network, find_player
+from chess_snn.cli.players import find_model, find_player
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.evaluation.named_players import check_player
 from chess_snn.games import get_game
@@ -41,7 +41,7 @@ def test_a_misspelled_player_or_network(text, meant):
 @pytest.mark.parametrize("text", ["bob", "networks/archive.txt", "x" * 300, "a/b/c", "minimax", ""])
 def test_what_resembles_nothing_lists_what_is_known(text):
     with pytest.raises(ChessSnnError) as raised:
-        find_network(None, text, 8)
+        find_model(text, simulations=8)
     assert "did you mean" not in str(raised.value)
 
 

@@ -18,7 +18,6 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 from mlflow_stores import made_version  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
 from chess_snn.campaign.models.references import Model, find_model  # noqa: E402
 from chess_snn.campaign.models.starting import find_start  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
@@ -51,7 +50,7 @@ def register(uri: str, directory: Path, seed: int) -> str:
     folder = CampaignFolder.create(directory / f"campaign-{seed}", CONFIG)
     weights = directory / "weights.safetensors"
     digest = save_weights(weights, seed)
-    tracker = CampaignTracker(uri, folder, configuration=config_values(CONFIG))
+    tracker = CampaignTracker(uri, folder)
     tracker.record_iteration(0, {"train/loss": 1.0}, made_version(1, weights), weights)
     tracker.promote(1)
     return digest

@@ -452,10 +452,13 @@ def test_nothing_stored_is_a_pickle_and_nothing_lands_in_the_working_folder(uri,
     stored = stored_files(uri, "candidate")
     names = {str(path.relative_to(stored)) for path in stored.rglob("*") if path.is_file()}
     assert names == {
-        "MLmodel", "artifacts/weights.safetensors", "conda.yaml", "input_example.json",
-        "python_env.yaml", "requirements.txt", "served_model.py", "serving_input_example.json",
+        "MLmodel", "conda.yaml", "input_example.json", "python_env.yaml",
+        *(f"artifacts/network/{name}" for name in (
+            "MANIFEST.json", "README.md", "model.toml", "weights.safetensors",
+        )),
+        "requirements.txt", "served_model.py", "serving_input_example.json",
     }
-    assert (stored / "artifacts/weights.safetensors").read_bytes() == weights.read_bytes()
+    assert (stored / "artifacts/network/weights.safetensors").read_bytes() == weights.read_bytes()
     assert stored.is_relative_to(tmp_path / "home" / "services" / "mlartifacts")
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 

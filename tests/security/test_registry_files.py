@@ -13,10 +13,11 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.models import Model  # noqa: E402
 
+from chess_snn.campaign import load_config  # noqa: E402
+from chess_snn.campaign.models.exporting import commit_model  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import NetConfig, build_network, network_digest, save_network  # noqa: E402
-from chess_snn.search import SearchSettings  # noqa: E402
-from tasks.tracking.registry import SERVED_MODEL, save_model  # noqa: E402
+from tasks.tracking.registry import NETWORK_FOLDER, SERVED_MODEL, save_model  # noqa: E402
 
 GAME = get_game("chess")
 START = GAME.initial_states(np.zeros(1, np.uint64))[0]
@@ -29,8 +30,11 @@ def stored(tmp_path_factory):
     weights = folder / "weights.safetensors"
     network = build_network(GAME.spec, NetConfig(1, 8), seed=1)
     save_network(weights, network)
-    search, digest = SearchSettings(kind="puct"), network_digest(network)
-    save_model(folder / "stored", weights, digest, search, GAME.format_state(START), Model())
+    config = load_config(settings=["search.kind=puct"])
+    commit_model(folder / NETWORK_FOLDER, weights, config, {
+        "generation": 1, "digest": network_digest(network),
+    })
+    save_model(folder / "stored", folder / NETWORK_FOLDER, GAME.format_state(START), Model())
     return folder / "stored"
 
 

@@ -120,23 +120,6 @@ def _build(values: Mapping[str, Any]) -> CampaignConfig:
         raise ConfigError("a setting is nested deeper than any setting is") from error
 
 
-def config_of_texts(texts: Mapping[str, str]) -> CampaignConfig:
-    """The configuration whose settings a store has as texts, by dotted names.
-
-    Unknown settings are left out: another version may have had them.
-
-    Raises:
-        ConfigError: a value is out of range.
-    """
-    values: Json = {}
-    texts = {_RENAMED.get(name, name): text for name, text in texts.items()}
-    for name, default in flat_values(config_values(CampaignConfig())).items():
-        if name in texts:
-            text = texts[name]
-            _merge(values, _nested(name, text if isinstance(default, str) else _parse(text)))
-    return build_config(values)
-
-
 def changed_config(config: CampaignConfig, settings: Sequence[Setting]) -> CampaignConfig:
     """``config`` with other settings. Raises as :func:`load_config`."""
     return _with_settings(config_values(config), settings)

@@ -17,12 +17,19 @@ from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
+from chess_snn.config import check_range
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import CampaignError, ConfigError, UsageError
+from chess_snn.evaluation.named_players import (
+    KNOWN_PLAYERS,
+    is_player_name,
+    nearest_player,
+    split_dilution,
+)
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, Precision, load_network, stored_game
-from chess_snn.search import SearchSettings
+from chess_snn.search import MAX_SIMULATIONS, SearchSettings
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from chess_snn.wording import nearest
@@ -59,6 +66,7 @@ FetchModel = Callable[[str], Path]
 _LOG: Final = logging.getLogger(__name__)
 
 _AT_GENERATION = re.compile(rf"(?P<folder>.+)@(?P<generation>[0-9]{{1,12}}|{AT_CHAMPION})")
+_BUDGET = re.compile(r"(?P<model>.+):(?P<simulations>[0-9]{1,12})")
 _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 
@@ -167,24 +175,61 @@ class Model:
             ) from error
 
 
-def find_model(text: str, fetch: FetchModel) -> Model:
+def find_model(
+    text: str, fetch: FetchModel, *, game: str | None = None, simulations: int | None = None
+) -> Model:
     """The model that ``text`` names; see ``KNOWN_MODELS``.
 
     What :func:`.split_play` takes off may stand behind it. Its campaign's frozen settings, where it
     has a campaign, say how it is searched with.
 
+    Args:
+        text: the name.
+        fetch: gets a registered model.
+        game: that it must play; None for any.
+        simulations: of a move in play. Then ``:N`` behind the name is its own number, and ``~P``
+            makes P % of its moves random. None where it does not play.
+
     Raises:
-        UsageError: nothing of that name is there, or no network is in it.
+        UsageError: nothing of that name is there, no network is in it, or it plays another game.
         ChessSnnError: the registry is away.
     """
     with looking_for(text):
-        name, play = split_play(text)
-    if is_registered(name):
-        model = replace(_find_model(str(fetch(name))), label=name)
-    else:
-        with looking_for(name):
-            model = _find_model(name)
-    return replace(model, label=model.label + text.removeprefix(name), in_play=play)
+        asked, own, percent = text, 0, None
+        if simulations is not None:
+            asked, own, percent = _split_budget(text, simulations)
+        name, play = split_play(asked)
+        if is_registered(name):
+            model = replace(_find_model(str(fetch(name))), label=name)
+        else:
+            model = _find_model(name, None if simulations is None else text)
+    label = model.label + asked.removeprefix(name)
+    if game is not None:
+        check_game(label, model.game, game)
+    return replace(model, label=label, in_play=play, simulations=own, random_percent=percent)
+
+
+def model_in(folder: Path) -> Model:
+    """The exported model in ``folder``."""
+    return _find_model(str(folder))
+
+
+def check_game(what: str, found: str, wanted: str) -> None:
+    """Raise UsageError unless ``what`` is of the game ``wanted`` and not another, ``found``."""
+    if found != wanted:
+        raise UsageError(f"{what} is of the game {found}, and this command needs {wanted} here")
+
+
+def _split_budget(text: str, simulations: int) -> tuple[str, int, float | None]:
+    """``runs/a:64~25`` as ``runs/a``, its simulations, and the percentage of random moves."""
+    name, percent = (text, None) if Path(text).exists() else split_dilution(text)
+    if percent is not None:
+        check_range(f"percent of random moves in {text!r}", percent, gt=0.0, lt=100.0)
+    budget = _BUDGET.fullmatch(name)
+    if budget is not None and not Path(name).exists():
+        name, simulations = budget["model"], int(budget["simulations"])
+    check_range(f"simulations of {name}", simulations, ge=0, le=MAX_SIMULATIONS)
+    return name, simulations, percent
 
 
 def is_registered(text: str) -> bool:
@@ -201,7 +246,8 @@ def looking_for(text: str) -> Iterator[None]:
         raise UsageError(f"cannot look for {text!r}: {error.strerror}; give another") from error
 
 
-def _find_model(text: str) -> Model:
+def _find_model(text: str, player: str | None = None) -> Model:
+    """The model in a folder or file; ``player`` is the whole name of one that plays."""
     path, generation = split_generation(text)
     if (path / CONFIG_FILE).is_file():
         return model_of_campaign(path, generation)
@@ -211,8 +257,11 @@ def _find_model(text: str) -> Model:
     if not weights.is_file():
         if path.exists():
             raise UsageError(f"{text!r} holds no network; a network is {KNOWN_MODELS}")
-        near = nearest_model(text)
-        hint = f"did you mean {near}?" if near else f"a network is {KNOWN_MODELS}"
+        if is_player_name(player or text):
+            raise UsageError(f"{player or text!r} is a player; give a network: {KNOWN_MODELS}")
+        near = _nearest_model(text) or (player and nearest_player(player))
+        players = f"a player is {', '.join(KNOWN_PLAYERS)}; " if player else ""
+        hint = f"did you mean {near}?" if near else f"{players}a network is {KNOWN_MODELS}"
         raise UsageError(f"{text!r} does not exist; {hint}")
     if (weights.parent / MODEL_FILE).is_file():
         facts, config = read_exported(weights.parent)
@@ -224,7 +273,7 @@ def _find_model(text: str) -> Model:
     return Model(str(path), weights, stored_game(weights))
 
 
-def nearest_model(text: str) -> str | None:
+def _nearest_model(text: str) -> str | None:
     """The name or path that ``text``, where nothing is, was probably meant to be."""
     path, generation = split_generation(text)
     beside = [
