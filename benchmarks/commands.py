@@ -25,7 +25,7 @@ _SUMMARIES: Final = {
     "ladder": "Play the ladder's round-robin again, and rate its players.",
     "mates": "How many mates a network finds: without search in games, and with search in a suite.",
     "uci-stop": "How soon `chess-snn uci` answers `stop`.",
-    "uci-games": "Games of `chess-snn uci` with clocks, under python-chess or XBoard.",
+    "uci-games": "Games of `chess-snn uci` with clocks, under python-chess.",
     "web": "How soon the page of `chess-snn web` answers, in a headless Chromium.",
 }
 _MODULES: Final = {

@@ -1,7 +1,6 @@
 """Games of ``chess-snn uci`` with clocks against another UCI engine.
 
-Plays with both colours from random openings of four plies. The manager of the games is
-python-chess, or XBoard (with Polyglot and Xvfb), which keeps the clocks and judges moves itself.
+Plays with both colours from random openings of four plies, under python-chess.
 """
 
 import collections
@@ -10,7 +9,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 import chess
@@ -18,11 +17,24 @@ import chess.engine
 import typer
 
 from benchmarks.report import Report, benchmark
-from benchmarks.xboard import Conditions, play_under_xboard
-from chess_snn.errors import UsageError
 
 _MOST_PLIES: Final = 400
 _RESULTS: Final = ("won", "drawn", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """How the games are played."""
+
+    ours: list[str]
+    """Command of our engine."""
+    opponent: str
+    """Command of the other engine."""
+    nodes: int
+    """Of the other engine, a move."""
+    games: int
+    clock_s: float
+    increment_s: float
 
 
 def run(
@@ -33,25 +45,17 @@ def run(
     games: Annotated[int, typer.Option(help="How many.")] = 20,
     clock_s: Annotated[float, typer.Option(help="Clock of our engine.")] = 20.0,
     increment_s: Annotated[float, typer.Option(help="Increment a move.")] = 0.1,
-    manager: Annotated[str, typer.Option(help="python-chess or xboard.")] = "python-chess",
-    pgn: Annotated[Path | None, typer.Option(help="File for XBoard's games.")] = None,
 ) -> None:
-    """Games of `chess-snn uci` with clocks, under python-chess or XBoard.
+    """Games of `chess-snn uci` with clocks, under python-chess.
 
     Exits with 1 after an illegal move, a loss on time, a crash or a missing game.
 
-    python -m benchmarks uci-games --model campaigns/cpu-001 --manager xboard
+    python -m benchmarks uci-games --model campaigns/cpu-001
     """
     ours = [sys.executable, "-m", "chess_snn", "uci", "--model", model]
     conditions = Conditions(ours, opponent, nodes, games, clock_s, increment_s)
-    if manager == "xboard":
-        endings = play_under_xboard(conditions, [random_opening(k // 2) for k in range(games)], pgn)
-    elif manager == "python-chess":
-        endings = _play_all(conditions)
-    else:
-        raise UsageError(f"--manager must be one of python-chess, xboard, got {manager!r}")
     counts: collections.Counter[str] = collections.Counter()
-    for color, ending in endings:
+    for color, ending in _play_all(conditions):
         counts[ending] += 1
         report.progress(f"game {counts.total()}: {'white' if color else 'black'}, {ending}")
     for result in _RESULTS:
