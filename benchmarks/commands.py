@@ -23,7 +23,7 @@ _SUMMARIES: Final = {
     "learn": "Train for some minutes without Prefect, then play matches.",
     "ablations": "Campaigns of equal length, with one part of the recipe switched off in each.",
     "ladder": "Play the ladder's round-robin again, and rate its players.",
-    "mates": "How many mates a network finds: without search in games, and with search in a suite.",
+    "mates": "How many mates a network finds with its search.",
     "uci-stop": "How soon `chess-snn uci` answers `stop`.",
     "uci-games": "Games of `chess-snn uci` with clocks, under python-chess.",
     "web": "How soon the page of `chess-snn web` answers, in a headless Chromium.",

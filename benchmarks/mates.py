@@ -1,7 +1,6 @@
-"""How many mates a network finds: without search in games, and with search in a suite.
+"""How many mates a network finds with its search.
 
-The games are against random moves, half of them with either colour, each from four random plies on.
-The positions of the suite come from random games, and every one is proved by trying all moves.
+The positions come from random games, and every one is proved by trying all moves.
 """
 
 from collections.abc import Iterator
@@ -13,18 +12,13 @@ import typer
 from benchmarks.report import Report, benchmark
 from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
-from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
+from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.sampling import random_legal_actions
-from chess_snn.games.starts import random_starts
 from chess_snn.nets import make_evaluator
-from chess_snn.nets.evaluator import Evaluator
 from chess_snn.rng import derive_seed, random_words
 from chess_snn.search import TreeSearch, make_tree_search
-from chess_snn.self_play.starts import game_streams
 from chess_snn.types import Int16Array, UInt64Array
 
-_FIRST_PLIES: Final = 4
-_MOST_PLIES: Final = 200
 _GAMES_A_ROUND: Final = 512
 _MOST_RANDOM_PLIES: Final = 300
 _BATCH: Final = 64
@@ -34,20 +28,18 @@ _BATCH: Final = 64
 def run(
     report: Report,
     model: Annotated[str, typer.Option(help="Campaign, model or file of the network.")],
-    games: Annotated[int, typer.Option(help="How many, against random moves.")] = 2000,
-    moves: Annotated[int, typer.Option(min=1, max=2, help="Of the suite's mates.")] = 2,
-    count: Annotated[int, typer.Option(min=1, help="Positions of the suite.")] = 100,
-    simulations: Annotated[int, typer.Option(help="Of each position of the suite.")] = 800,
-    seed: Annotated[int, typer.Option(help="Of games and positions.")] = 0,
+    moves: Annotated[int, typer.Option(min=1, max=2, help="Of each mate.")] = 2,
+    count: Annotated[int, typer.Option(min=1, help="Positions, all different.")] = 100,
+    simulations: Annotated[int, typer.Option(help="Of each position.")] = 800,
+    seed: Annotated[int, typer.Option(help="Of the positions.")] = 0,
 ) -> None:
-    """How many mates a network finds: without search in games, and with search in a suite.
+    """How many mates a network finds with its search.
 
     python -m benchmarks mates --model campaigns/cpu-001
     """
     game, chosen = get_game("chess"), find_model(model)
     report.note(chosen.label)
     with make_evaluator(chosen.load(game), precision=chosen.precision) as evaluator:
-        _measure_games(report, game, evaluator, games, seed)
         search = make_tree_search(
             game, evaluator, chosen.search, simulations=simulations, num_games=min(count, _BATCH),
             in_play=True,
@@ -56,43 +48,6 @@ def run(
         solved = sum(num_solved(game, search, suite.take(rows), moves)
                      for rows in np.split(np.arange(count), range(_BATCH, count, _BATCH)))
     report.add(f"mates in {moves}, {simulations} simulations", solved / count, "share")
-
-
-def _measure_games(
-    report: Report, game: Game, evaluator: Evaluator, games: int, seed: int
-) -> None:
-    keys = game_streams(seed, "missed_mates", games)
-    batch = game.allocate(len(keys))
-    starts = random_starts(game, keys, np.full(len(keys), _FIRST_PLIES, np.int32))
-    game.reset(batch, np.arange(len(keys)), starts)
-    ours = np.arange(len(keys)) % 2
-    stalemate = game.spec.terminations.index("stalemate")
-    met = taken = stalemates = missed_by_stalemate = 0
-    for ply in range(_FIRST_PLIES, _MOST_PLIES):
-        actions = random_legal_actions(batch, keys, np.full(len(keys), ply, np.int32))
-        goes_on = batch.termination == ONGOING
-        rows = np.flatnonzero(goes_on & (game.side_to_move(batch.state) == ours))
-        mates = np.zeros(len(keys), bool)
-        if len(rows):
-            asked = batch.take(rows)
-            lists = asked.legal_actions, asked.num_legal
-            mates[rows] = game.winning_actions(asked.state, *lists) != NO_ACTION
-            logits = evaluator.evaluate(game.planes(asked.state), *lists).legal_logits
-            actions[rows] = asked.legal_actions[np.arange(len(rows)), logits.argmax(axis=1)]
-        game.step(batch, actions)
-        ended = np.zeros(len(keys), bool)
-        ended[rows] = batch.termination[rows] == stalemate
-        met += int(mates.sum())
-        taken += int((mates & (batch.reward == 1)).sum())
-        stalemates += int(ended.sum())
-        missed_by_stalemate += int((mates & ended).sum())
-    report.note(f"without search, {len(keys):,} games against random moves")
-    report.add("mates in one", met, "positions")
-    report.add("mates in one, taken", taken / max(met, 1), "share")
-    report.add("stalemates", stalemates, "games")
-    report.add(
-        "stalemates with a mate in one", missed_by_stalemate / max(stalemates, 1), "share"
-    )
 
 
 def forced_wins(game: Game, num_positions: int, num_moves: int, seed: int) -> GameBatch:
