@@ -251,10 +251,10 @@ def _find_model(text: str, player: str | None = None) -> Model:
     path, generation = split_generation(text)
     if (path / CONFIG_FILE).is_file():
         return model_of_campaign(path, generation)
-    if generation is not None:
+    if generation is not None and path.exists():
         raise UsageError(f"{path} holds no campaign, so it has no generation {generation}")
     weights = path / WEIGHTS if path.is_dir() else path
-    if not weights.is_file():
+    if generation is not None or not weights.is_file():
         if path.exists():
             raise UsageError(f"{text!r} holds no network; a network is {KNOWN_MODELS}")
         if is_player_name(player or text):
