@@ -262,7 +262,7 @@ def _find_model(text: str, player: str | None = None) -> Model:
         near = _nearest_model(text) or (player and nearest_player(player))
         players = f"a player is {', '.join(KNOWN_PLAYERS)}; " if player else ""
         hint = f"did you mean {near}?" if near else f"{players}a network is {KNOWN_MODELS}"
-        raise UsageError(f"{text!r} does not exist; {hint}")
+        raise UsageError(f"{player or text!r} does not exist; {hint}")
     if (weights.parent / MODEL_FILE).is_file():
         facts, config = read_exported(weights.parent)
         game, generation = config.campaign.game, facts["generation"]
