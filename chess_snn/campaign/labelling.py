@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.store.collection import CollectedShard, GameCollection
 from chess_snn.config import check_range
 from chess_snn.data import (

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
 from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
 from chess_snn.cli.match import (

@@ -18,7 +18,8 @@ from chess_snn.campaign.machine.cost import (
     predict_receipt,
 )
 from chess_snn.campaign.machine.workers import config_here
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, print_rows, table_of, work_bar

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.models.model import Model
 from chess_snn.cli.console import print_rows, work_bar
 from chess_snn.cli.options import (
     JsonFile,

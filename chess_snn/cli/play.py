@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.models.model import Model
 from chess_snn.cli.console import Keyboard, console, has_keyboard, print_message
 from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
 from chess_snn.cli.players import (

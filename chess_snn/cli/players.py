@@ -8,8 +8,8 @@ import numpy as np
 import typer
 
 from chess_snn.campaign.models import references
-from chess_snn.campaign.models.references import SHIPPED, Model
-from chess_snn.campaign.models.seats import seat_network
+from chess_snn.campaign.models.model import Model, seat_network
+from chess_snn.campaign.models.references import SHIPPED
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.errors import PositionError
 from chess_snn.evaluation.engines.pool import EngineSettings

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.dashboard import matches_table, ratings_table

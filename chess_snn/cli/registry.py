@@ -14,7 +14,8 @@ from chess_snn.campaign.models.exporting import (
     export_for_others,
     export_model,
 )
-from chess_snn.campaign.models.references import KNOWN_MODELS, Model, split_generation
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
 from chess_snn.campaign.models.versions import (
     NetworkVersion,
     campaign_versions,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.models.references import Model
-from chess_snn.campaign.models.seats import seat_network
+from chess_snn.campaign.models.model import Model, seat_network
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import BATCH_PAIRS, run_ladder_test
 from chess_snn.evaluation.ladder.ladder import Ladder

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.stages.training_alone import points_of
 from chess_snn.evaluation.comparison import compare, elo_json
 from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO, SCALE, LadderRating

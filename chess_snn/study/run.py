@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.campaign.machine.training_launch import train_network
-from chess_snn.campaign.models.references import Model
-from chess_snn.campaign.models.seats import seat_network
+from chess_snn.campaign.models.model import Model, seat_network
 from chess_snn.data import read_json, sweep_temporaries, write_json
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import LadderRating, rate_on_ladder

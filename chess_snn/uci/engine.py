@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.models.model import Model
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
 from chess_snn.nets import Network, OwnedEvaluator, make_evaluator

@@ -9,13 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.models.references import (
-    AT_CHAMPION,
-    REGISTERED,
-    SHIPPED,
-    SHIPPED_FOLDER,
-    Model,
-)
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.models.references import AT_CHAMPION, REGISTERED, SHIPPED, SHIPPED_FOLDER
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import FileMark, file_mark
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from talk import PATIENCE_S, Gui
 from test_fuzz_positions import GAME, UCI_WORDS, changed_uci_line, uci_lines
 
-from chess_snn.campaign.models.references import Model
+from chess_snn.campaign.models.model import Model
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.process import EngineProcess
 from chess_snn.nets import NetConfig, build_network, save_network

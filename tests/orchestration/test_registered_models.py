@@ -18,7 +18,8 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 from mlflow_stores import made_version  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
-from chess_snn.campaign.models.references import Model, find_model  # noqa: E402
+from chess_snn.campaign.models.model import Model  # noqa: E402
+from chess_snn.campaign.models.references import find_model  # noqa: E402
 from chess_snn.campaign.models.starting import find_start  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.errors import CorruptDataError, UsageError  # noqa: E402

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
-from chess_snn.campaign.models.references import FetchModel, Model, find_model, is_registered
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.models.references import FetchModel, find_model, is_registered
 from chess_snn.campaign.stages.first_generation import commit_first_generation, is_warm
 from chess_snn.campaign.stages.window import window_shards
 from chess_snn.campaign.store.folder import CampaignFolder

@@ -1,0 +1,148 @@
+"""A network that can be played: where it lies, how it is searched, and its seat as a player."""
+
+import logging
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.configuration.loading import config_digest
+from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.models.in_play import AS_TRAINED, InPlay
+from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
+from chess_snn.data import is_committed, verify_folder
+from chess_snn.data.manifest import describe_file
+from chess_snn.errors import ConfigError, UsageError
+from chess_snn.evaluation.named_players import DilutedPlayer
+from chess_snn.evaluation.players import Player, SearchPlayer
+from chess_snn.games.base import Game
+from chess_snn.nets import Network, Precision, load_network, make_evaluator
+from chess_snn.search import SearchSettings, make_match_search
+from chess_snn.types import Json
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A network: where it lies, and how it is played."""
+
+    label: str
+    """For people: what was asked for, with its generation."""
+    weights: Path
+    game: str
+    """Name of the game that it plays."""
+    generation: int | None = None
+    """Of a campaign's network."""
+    config: CampaignConfig | None = None
+    """Settings of the campaign that trained it; None if that is not known."""
+    campaign: CampaignFolder | None = None
+    """That it lies in."""
+    facts: Json = field(default_factory=dict, hash=False)
+    """What the description of an exported network says."""
+    simulations: int = 0
+    """Of a move in play; 0 plays its policy without search."""
+    random_percent: float | None = None
+    """Of its moves in play, made at random."""
+    in_play: InPlay = AS_TRAINED
+    """What is otherwise in play than in training."""
+
+    @property
+    def name(self) -> str:
+        """Its name as a player: ``runs/a@12:64``, or ``runs/a@12:64~25`` with random moves."""
+        percent = "" if self.random_percent is None else f"~{self.random_percent:g}"
+        return f"{self.label}:{self.simulations}{percent}"
+
+    @property
+    def precision(self) -> Precision:
+        """In play."""
+        return (self.config or CampaignConfig()).net.precision
+
+    @property
+    def search(self) -> SearchSettings:
+        """What it is searched with."""
+        return self.in_play.search_settings(self.config or CampaignConfig())
+
+    @property
+    def config_digest(self) -> str | None:
+        """Of the campaign's settings."""
+        return None if self.config is None else config_digest(self.config)
+
+    @property
+    def file_digest(self) -> str:
+        """SHA-256 of the file of weights."""
+        return describe_file(self.weights).sha256
+
+    @property
+    def game_facts(self) -> Json:
+        """What the tags of its games say."""
+        known = {
+            "generation": self.generation, "simulations": self.simulations,
+            "config_digest": self.config_digest,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+    def load(self, game: Game) -> Network:
+        """The network, after digests were checked.
+
+        Raises:
+            CorruptDataError: the file is damaged.
+            UsageError: it plays another game.
+        """
+        network = self.load_stored()
+        if network.spec.name != game.spec.name:
+            raise UsageError(
+                f"{self.weights} plays {network.spec.name}; give a network of {game.spec.name}"
+            )
+        return network
+
+    def _check(self) -> None:
+        """Compare the weights with the manifest beside them, and that with the receipt."""
+        place, campaign, generation = self.weights.parent, self.campaign, self.generation
+        if campaign is None and not self.facts and not is_committed(place):
+            _LOG.warning(
+                "%s is loaded unchecked: there is no manifest beside it to compare it with",
+                self.weights,
+            )
+            return
+        if campaign is not None and generation is not None:
+            read_generation(campaign, generation)
+        verify_folder(place)
+
+    def load_stored(self) -> Network:
+        """The network in :attr:`weights`, of whatever game, after digests were checked.
+
+        Raises:
+            CorruptDataError: the file is damaged.
+            UsageError: it cannot have that number of ticks.
+        """
+        self._check()
+        network = load_network(self.weights)
+        if not self.in_play.ticks:
+            return network
+        try:
+            return network.with_ticks(self.in_play.ticks)
+        except ConfigError as error:
+            raise UsageError(
+                f"{self.label} is not possible: {error}; or leave ticks={self.in_play.ticks} out"
+            ) from error
+
+
+def seat_network(
+    game: Game, model: Model, num_games: int, num_threads: int | None, device: str,
+    threads: ExitStack,
+) -> Player:
+    """``model`` as a player of ``num_games`` at once; ``threads`` ends the threads it needs.
+
+    ``num_threads`` evaluate positions on a CPU; None takes what is of use.
+    """
+    evaluator = threads.enter_context(make_evaluator(
+        model.load(game), device=device, precision=model.precision, num_threads=num_threads,
+    ))
+    search = make_match_search(
+        game, evaluator, model.search, simulations=model.simulations, num_games=num_games
+    )
+    undiluted = SearchPlayer(search, replace(model, random_percent=None).name)
+    percent = model.random_percent
+    return undiluted if percent is None else DilutedPlayer(undiluted, percent)
