@@ -54,7 +54,7 @@ from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import interruptible
 
 app = typer.Typer(
-    help="Learn by self-play: each iteration plays, trains, evaluates and registers a network.",
+    help="Learn by self-play: play, train, evaluate and register.",
     no_args_is_help=True,
 )
 

@@ -24,7 +24,7 @@ from chess_snn.ports import is_loopback
 _MOST_WORKERS = 1024
 
 app = typer.Typer(
-    help="Many machines: a scheduler on one, workers on the others, and certificates for all.",
+    help="Many machines: a scheduler, workers and certificates.",
     no_args_is_help=True,
 )
 

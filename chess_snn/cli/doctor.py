@@ -31,7 +31,7 @@ def doctor_command(
         str, typer.Option(help="Of --play: auto, every GPU or else the CPU; cpu; cuda; cuda:N.")
     ] = "auto",
 ) -> None:
-    """Check versions, GPUs, the disk, the kernel cache, ports and engines.
+    """Check versions, GPUs, the disk, ports and engines.
 
     A line each: ok, note (works, but could be better) or BROKEN, with what to do about it. Exit
     code 1 where something is broken. Changes nothing.

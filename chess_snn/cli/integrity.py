@@ -81,7 +81,7 @@ def gc_command(
     ] = None,
     as_json: AsJsonOption = False,
 ) -> None:
-    """Show what a campaign can do without, and how much room that takes; remove it with --yes.
+    """Show what a campaign can do without; remove it with --yes.
 
     Games that are in no window of training to come; checkpoints that are no champion, not needed
     to resume, and in none of the last matches; leftovers of processes that died; corrupt

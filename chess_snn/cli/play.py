@@ -65,7 +65,7 @@ def play_command(
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
 ) -> None:
-    """Play a game against a network, or against any other player, in the terminal.
+    """Play a game against a network or another player.
 
     Without --model the network that comes with this program plays. Type help during the game to see
     what can be typed.

@@ -81,7 +81,7 @@ def rate_command(
     json_file: JsonFile = None,
     as_json: AsJsonOption = False,
 ) -> None:
-    """Rate networks on the ladder's scale: Elo above random moves, with 95 % intervals.
+    """Rate networks by Elo above random moves, with 95 % intervals.
 
     Each network plays rungs of the ladder near its strength, from openings of the book with both
     colours. All games are fitted together with the ladder's. Behind a network, :N gives it N

@@ -38,7 +38,7 @@ _DIGITS = 8
 """Of a digest, in a table."""
 
 app = typer.Typer(
-    help="The networks of a campaign: what is known of each, which is better, who is champion.",
+    help="The networks of a campaign: list, compare, promote, export.",
     no_args_is_help=True,
 )
 

@@ -31,7 +31,7 @@ def up_command(
         bool, typer.Option("--foreground", help="Stay here until Ctrl-C, as under systemd.")
     ] = False,
 ) -> None:
-    """Start a Prefect server, an MLflow server and a worker, with the deployment registered.
+    """Start a Prefect server, an MLflow server and a worker.
 
     They stay until `chess-snn down`. Their data is in $CHESS_SNN_HOME/services, by default
     ~/chess-snn/services, and campaigns of deployed runs go beside it. What is up already is found.
@@ -77,7 +77,7 @@ def _print_sign_in(directory: Path) -> None:
 
 
 def down_command() -> None:
-    """End what `chess-snn up` started: the worker and its runs, both servers.
+    """End what `chess-snn up` started.
 
     A running campaign is stopped, and has 45 s for it; what it had committed is safe, and
     another run with the same directory goes on with it.
@@ -90,7 +90,7 @@ def down_command() -> None:
 def ui_command(
     directory: Annotated[Path, typer.Argument(help="The campaign folder.")],
 ) -> None:
-    """Serve the campaign's Prefect and MLflow pages on this machine until Ctrl-C.
+    """Serve the campaign's Prefect and MLflow pages until Ctrl-C.
 
     MLflow shows all campaigns of $CHESS_SNN_HOME, by default ~/chess-snn, or those of the store
     that MLFLOW_TRACKING_URI names.

@@ -147,7 +147,7 @@ def report_command(
         output_option("Write to this file; by default report.html in the campaign's folder."),
     ] = None,
 ) -> None:
-    """Write a campaign as one HTML file: curves, tables, games on a board, spikes and costs.
+    """Write a campaign as one HTML file.
 
     The file needs no network and no other file, and can be sent to anyone. A campaign writes it at
     its end; write it earlier for one that is still running or was stopped.

@@ -100,7 +100,7 @@ def study_command(
     threads: ThreadsOption = 0,
     device: NetworkDeviceOption = "cpu",
 ) -> None:
-    """Train networks on the same games and say what each costs for its strength.
+    """Train networks on the same games and say what each costs.
 
     Each network is rated on the ladder, with equal simulations and in equal time, its work is
     counted as by `models cost`, and its moves are timed. study.json has all figures; the plots show

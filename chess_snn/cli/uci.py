@@ -33,7 +33,7 @@ def uci_command(
     threads: Annotated[int, typer.Option(help="Of the network; 0 takes every core.")] = 1,
     device: NetworkDeviceOption = "cpu",
 ) -> None:
-    """Speak UCI on standard input and output: cutechess, lichess-bot, python-chess, arenas.
+    """Speak UCI, for chess programs and lichess-bot.
 
     These options are the defaults of the engine's own; a GUI may change all of them.
 

@@ -73,7 +73,7 @@ def watch_command(
     every: Annotated[float, typer.Option(help="Seconds between two looks at the folder.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show how it is now, and end.")] = False,
 ) -> None:
-    """Watch a campaign from its folder alone: here, or wherever its disk can be read.
+    """Watch a campaign from its folder alone.
 
     Ends with the campaign, with Ctrl-C, or on a terminal with q; the campaign does not notice. One
     that was stopped may be resumed meanwhile.

@@ -35,7 +35,7 @@ def web_command(
     threads: Annotated[int, typer.Option(min=1, max=1024, help="Of each search's network.")] = 1,
     device: NetworkDeviceOption = "cpu",
 ) -> None:
-    """Serve a page to play chess and 2048, see spikes and searches, and watch a campaign.
+    """Serve a page to play, see spikes and watch a campaign.
 
     Open the address that it prints in a browser; Ctrl-C ends it. A campaign is only read, and may
     run elsewhere meanwhile.

@@ -38,6 +38,14 @@ def test_version(chess_snn):
     assert chess_snn("--version").stdout.startswith("chess-snn 0.")
 
 
+def test_the_list_of_commands_fits_on_one_screen(chess_snn):
+    lines = chess_snn("--help").stdout.splitlines()
+    assert len(COMMANDS) <= 24
+    assert len(lines) <= 36
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if line.endswith("...")]
+
+
 # The list of commands waits for none of them, and says of each what it says of itself.
 
 
