@@ -19,9 +19,9 @@ from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.engines.pool import engine_identity
 from chess_snn.jit import kernel_folder
 from chess_snn.kernel_files import damaged_files
-from chess_snn.nets.cuda_kernel import has_cuda_bindings
-from chess_snn.nets.gpu_faults import explain, gpu_fault
-from chess_snn.nets.neuron import has_triton
+from chess_snn.nets.gpu.cuda_kernel import has_cuda_bindings
+from chess_snn.nets.gpu.gpu_faults import explain, gpu_fault
+from chess_snn.nets.model.neuron import has_triton
 
 DRIVER: Final = Path("/proc/driver/nvidia/version")
 LEAST_FREE_GIB: Final = 3.0
