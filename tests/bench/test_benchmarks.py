@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import device_trace, env, layers, net, self_play, store, ticks
+from benchmarks import device_trace, env, layers, net, self_play, store
 from benchmarks.random_data import play_random_games, random_positions, with_search_targets
 from benchmarks.report import Report
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, make_evaluator, net_config, save_network
+from chess_snn.nets import build_network, make_evaluator, net_config
 
 GAME = get_game("chess")
 
@@ -76,18 +76,6 @@ def test_search_targets_are_legal_and_sum_to_one():
     assert np.diff(searched.target_offsets).max() <= 32
     sums = np.add.reduceat(searched.target_weights, searched.target_offsets[:-1])
     np.testing.assert_allclose(sums, 1, atol=1e-5)
-
-
-def test_all_ticks_agree_with_themselves(tmp_path):
-    report = Report("ticks")
-    weights = tmp_path / "net.safetensors"
-    save_network(weights, build_network(GAME.spec, net_config("tiny", blocks=1, ticks=3), 0))
-    ticks.run(report, str(weights), quick=True)
-    figures = {m.name: m.value for m in report.measurements}
-    assert figures["3 ticks, same move as all ticks"] == 1
-    assert figures["3 ticks, distance of the value"] == 0
-    for margin in ticks.MARGINS:
-        assert 1 <= figures[f"exit at {margin:g}, mean ticks"] <= 3
 
 
 def test_only_work_of_the_device_counts_and_overlap_counts_once(tmp_path):

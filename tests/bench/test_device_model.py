@@ -169,7 +169,7 @@ def test_numbers_of_the_simulation_are_checked(option):
 @pytest.mark.parametrize("name", ["neuron_triton_kernels", "norm_neuron_triton_kernels"])
 def test_all_kernels_that_fire_count_as_neurons(name):
     pytest.importorskip("triton", reason="triton is not installed: its kernels are not looked up")
-    module = importlib.import_module(f"chess_snn.nets.{name}")
+    module = importlib.import_module(f"chess_snn.nets.gpu.{name}")
     launched = {
         kernel for kernel, function in vars(module).items()
         if not kernel.startswith("_")

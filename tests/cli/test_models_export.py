@@ -52,7 +52,7 @@ def test_the_folder_must_be_new(refused, file_format, tmp_path):
 @pytest.mark.parametrize("name", FILES)
 def test_a_library_that_is_missing_is_named(refused, monkeypatch, tmp_path, name):
     monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, f"chess_snn.nets.{name}_file", raising=False)
+    monkeypatch.delitem(sys.modules, f"chess_snn.nets.analysis.{name}_file", raising=False)
     line = refused("models", "export", "shipped/chess", "--out", "new", "--format", name)
     assert f"--format {name} needs {name}; install it with: pip install 'chess-snn[export]'" in line
     assert not (tmp_path / "new").exists()

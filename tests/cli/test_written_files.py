@@ -24,13 +24,8 @@ def content(folder):
     (("games", "export", "campaign", "--out", "campaign/campaign.toml"), "--out"),
     (("games", "show", "campaign", "--svg", "campaign/checkpoints/board.svg"), "--svg"),
     (("games", "show", "campaign", "--png", "campaign/plans/iter-000000.json"), "--png"),
-    (("results", "campaign", "--csv", "--out", "campaign/receipts/iter-000001.json"), "--out"),
-    (("results", "campaign", "--out", "linked/iter-000001.json"), "--out"),
     (("match", "random", "random", "--pgn", "campaign/games.pgn"), "--pgn"),
     (("match", "random", "random", "--json-file", "campaign/matches/new/x.json"), "--json-file"),
-    (("ladder", "games", "--out", "campaign/campaign.toml"), "--out"),
-    (("ladder", "make", "--out", "campaign"), "--out"),
-    (("ladder", "check", "--out", "campaign"), "--out"),
     (("models", "compare", "campaign", "campaign@1", "--out", "campaign/plans/new"), "--out"),
 ])
 def test_no_file_of_a_campaign_is_written_over_bug(refused, folder, tmp_path, command, option):
