@@ -38,7 +38,8 @@ from flows.links import link_report
 from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.progress import ProgressBoard
-from tasks.record import record, report
+from tasks.record import record
+from tasks.report import report
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

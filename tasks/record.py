@@ -1,4 +1,4 @@
-"""The tasks that show a campaign: what the receipts say in MLflow, and the campaign's page."""
+"""The task that records in MLflow what the receipts of a campaign say."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,9 +30,8 @@ from chess_snn.campaign.viewing.figures import metrics_of
 from chess_snn.campaign.viewing.recorded_games import to_pgn
 from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
 from chess_snn.data import is_committed
-from chess_snn.errors import CorruptDataError, UsageError
+from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
-from chess_snn.report.page import write_report
 from chess_snn.sources import provenance
 from chess_snn.types import LogFn
 from tasks.tracking import TrackingError, tracking_uri
@@ -55,20 +54,6 @@ class Recorded:
     """Line on the alias that campaigns share: see :func:`.move_champion`."""
     failure: str | None = None
     """Reason why something is not recorded yet."""
-
-
-@task(name="report", task_run_name="report")
-def report(folder: CampaignFolder) -> str | None:
-    """Write the campaign's page into its folder; it is a view, so the campaign does without it.
-
-    Returns:
-        Why it could not be written; None where it was.
-    """
-    try:
-        write_report(folder)
-    except (CorruptDataError, UsageError) as error:
-        return str(error)
-    return None
 
 
 @task(name="record", task_run_name="record-{iteration}")

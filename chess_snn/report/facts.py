@@ -84,16 +84,6 @@ class CampaignFacts:
         return self.receipts[-1].elapsed_s / S_PER_HOUR if self.receipts else 0.0
 
     @property
-    def num_games(self) -> int:
-        """Games of self-play."""
-        return sum(receipt.statistics.games for receipt in self.receipts)
-
-    @property
-    def num_positions(self) -> int:
-        """Positions of self-play."""
-        return sum(receipt.statistics.positions for receipt in self.receipts)
-
-    @property
     def champion_ratings(self) -> list[Rating]:
         """Return the ratings of the champion, one for each search budget."""
         if self.rated is None or self.champion is None:

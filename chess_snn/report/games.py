@@ -30,7 +30,7 @@ _CELLS: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Match:
-    """A match of a network against a player that is none."""
+    """A match of a network against a player that is not a network."""
 
     path: Path
     result: MatchResult
@@ -38,11 +38,6 @@ class _Match:
     """Generation of the network."""
     created: str
     """ISO 8601, UTC."""
-
-    @property
-    def label(self) -> str:
-        """Its event and its name."""
-        return f"{self.path.parent.name}/{self.path.stem}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,8 +49,6 @@ class _Candidate:
     """Number in the match."""
     outcome: float
     """1 won, 0 lost; of one player, points."""
-    opponent_elo: float
-    """0 where it is not known."""
 
     @property
     def plies(self) -> int:
@@ -82,40 +75,69 @@ class ShownGame:
     """For the page's script: ``kind``, ``positions`` and ``moves``."""
 
 
-def chosen_games(facts: CampaignFacts) -> tuple[list[ShownGame], list[ShownGame]]:
-    """The best and the worst games, the best of the best and the worst of the worst first.
+@dataclass(frozen=True, slots=True)
+class ChosenGames:
+    """The games of a report."""
+
+    best: list[ShownGame]
+    """The best one first."""
+    worst: list[ShownGame]
+    """The worst one first."""
+
+
+def chosen_games(facts: CampaignFacts) -> ChosenGames:
+    """The best and the worst games; none where no match was played, or none was decisive.
 
     Raises:
         CorruptDataError: a match is damaged.
     """
     matches = list(_matches(facts))
-    found = list(_candidates(facts, matches))
-    if facts.is_solo:
-        best = sorted(found, key=lambda game: (-game.outcome, game.order))
-        worst = sorted(found, key=lambda game: (game.outcome, game.order))
-        chosen = best[:_NUM_GAMES], worst[: max(0, min(_NUM_GAMES, len(found) - _NUM_GAMES))]
-    else:
-        newest = max((match.generation for match in matches), default=None)
-        wins, losses = (
-            _late([game for game in found if game.outcome == outcome], (facts.champion, newest))
-            for outcome in (1, 0)
-        )
-        strongest = max((game.opponent_elo for game in wins), default=0.0)
-        wins = [game for game in wins if game.opponent_elo == strongest]
-        best, worst = (
-            sorted(games, key=lambda game: (game.plies, game.order)) for games in (wins, losses)
-        )
-        chosen = best[:_NUM_GAMES], worst[:_NUM_GAMES]
+    best, worst = (_extreme if facts.is_solo else _decisive)(facts, matches)
     replayed = {
-        path: match_positions(facts.game, result)
-        for path, result in {
-            game.match.path: game.match.result for games in chosen for game in games
-        }.items()
+        game.match.path: match_positions(facts.game, game.match.result) for game in best + worst
     }
-    best_games, worst_games = (
-        [_shown(facts, game, replayed[game.match.path]) for game in games] for games in chosen
+    return ChosenGames(*(
+        [_shown(facts, game, replayed[game.match.path]) for game in games]
+        for games in (best, worst)
+    ))
+
+
+def _extreme(
+    _facts: CampaignFacts, matches: Sequence[_Match]
+) -> tuple[list[_Candidate], list[_Candidate]]:
+    """The games of one player with the most and the fewest points."""
+    found = {
+        # All matches of an event have the same games, and the second of a seed is the opponent's.
+        (match.result.player_a, key): _Candidate(match, 2 * k, float(match.result.points[2 * k]))
+        for match in reversed(matches) for k, key in enumerate(match.result.opening_keys)
+    }
+    best = sorted(found.values(), key=lambda game: (-game.outcome, game.order))
+    worst = sorted(found.values(), key=lambda game: (game.outcome, game.order))
+    return best[:_NUM_GAMES], worst[: max(0, min(_NUM_GAMES, len(found) - _NUM_GAMES))]
+
+
+def _decisive(
+    facts: CampaignFacts, matches: Sequence[_Match]
+) -> tuple[list[_Candidate], list[_Candidate]]:
+    """The shortest wins against the strongest opponent that was beaten, the shortest losses."""
+    rated = facts.rated.ratings.table if facts.rated else ()
+    elos = {rating.player: rating.elo.value for rating in rated}
+    newest = max((match.generation for match in matches), default=None)
+    wins, losses = (
+        _late([
+            _Candidate(match, number, outcome)
+            for match in matches
+            for number, ending in enumerate(match.result.endings)
+            if ending != FORFEIT_ENDING and match.result.scores_a[number] == outcome
+        ], (facts.champion, newest))
+        for outcome in (1, 0)
     )
-    return best_games, worst_games
+    strength = [elos.get(game.match.result.player_b, 0.0) for game in wins]
+    wins = [game for game, elo in zip(wins, strength, strict=True) if elo == max(strength)]
+    best, worst = (
+        sorted(games, key=lambda game: (game.plies, game.order)) for games in (wins, losses)
+    )
+    return best[:_NUM_GAMES], worst[:_NUM_GAMES]
 
 
 def _late(games: list[_Candidate], generations: Sequence[int | None]) -> list[_Candidate]:
@@ -132,36 +154,13 @@ def _matches(facts: CampaignFacts) -> Iterator[_Match]:
             yield _Match(path, result, int(body["facts_a"]["generation"]), body["created"])
 
 
-def _candidates(facts: CampaignFacts, matches: Sequence[_Match]) -> Iterator[_Candidate]:
-    """Decisive games of the networks; of one player, all their games."""
-    elos = {
-        rating.player: rating.elo.value for rating in facts.rated.ratings.table
-    } if facts.rated else {}
-    seen: set[tuple[str, str]] = set()
-    for match in matches:
-        result = match.result
-        endings = result.endings
-        for number in range(result.num_games):
-            if facts.is_solo:
-                opening, is_second = divmod(number, 2)
-                key = result.player_a, result.opening_keys[opening]
-                if is_second or key in seen:  # the second game of a seed is the opponent's
-                    continue
-                seen.add(key)  # all matches of an event have the same games
-                outcome = float(result.points[number])
-            elif endings[number] == FORFEIT_ENDING or result.scores_a[number] not in (0, 1):
-                continue
-            else:
-                outcome = float(result.scores_a[number])
-            yield _Candidate(match, number, outcome, elos.get(result.player_b, 0.0))
-
-
 def _shown(facts: CampaignFacts, game: _Candidate, match_states: UInt64Array) -> ShownGame:
     """The game, whose match has ``match_states`` of :func:`match_positions`."""
     match, result, spec = game.match, game.match.result, facts.game.spec
     rows = slice(*result.game_offsets[game.number : game.number + 2])
     played = game_positions(facts.game, match_states[rows], result.actions[rows])
-    place = f"{match.label}, game {game.number + 1}"
+    label = f"{match.path.parent.name}/{match.path.stem}"
+    place = f"{label}, game {game.number + 1}"
     ending = result.endings[game.number].replace("_", " ")
     if facts.is_solo:
         reached = f"{spec.milestone_name} {int(result.milestones[game.number]):,}"
@@ -172,7 +171,7 @@ def _shown(facts: CampaignFacts, game: _Candidate, match_states: UInt64Array) ->
         )
     (_, pgn), = match_pgn(
         facts.game, result, event=facts.folder.name, date=match.created, numbers=[game.number],
-        more={"Match": match.label}, states=match_states,
+        more={"Match": label}, states=match_states,
     )
     colour = "White" if result.a_is_white[game.number] else "Black"
     word = "Win" if game.outcome else "Loss"

@@ -1,45 +1,43 @@
-"""A campaign as one HTML file that needs no network: curves, tables, games, spikes, costs.
+"""A campaign as one HTML file that needs no network: strength, learning, table, games, spikes.
 
-Everything is inside: styles, script, pictures and games. The same campaign gives the same file.
+Everything is inside: styles, script, data of curves, pictures and games. The same campaign gives
+the same file. This module and those beside it gather facts; ``templates/`` says how they look.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from chess_snn.campaign.store.folder import REPORT, CampaignFolder
-from chess_snn.campaign.store.generations import read_generation
-from chess_snn.campaign.store.notes import missing_notices, refuse_removed
+from chess_snn.campaign.store.notes import missing_notices
 from chess_snn.campaign.viewing.alarms import find_alarms
+from chess_snn.campaign.viewing.columns import RATING_COLUMNS, iteration_columns, match_columns
 from chess_snn.data import write_text
 from chess_snn.errors import CorruptDataError, RemovedError
-from chess_snn.nets import Network
+from chess_snn.report.charts import charts_of
 from chess_snn.report.commands import repeat_commands
-from chess_snn.report.costs import sample_states, time_html, work_html
 from chess_snn.report.facts import CampaignFacts, gather
-from chess_snn.report.games import ShownGame, chosen_games
-from chess_snn.report.headline import headline_html, words_html
-from chess_snn.report.learning import curves_html, decisions_html, tables_html
-from chess_snn.report.markup import data, element, paragraph, scrolling, section, tag
-from chess_snn.report.openings import openings_html
-from chess_snn.report.spikes import spikes_html
-from chess_snn.training import load_weights_alone
+from chess_snn.report.games import chosen_games
+from chess_snn.report.openings import opening_tables
+from chess_snn.report.spikes import load_champion, rasters, work_of
+from chess_snn.report.summary import details, key_figures, summary_text
+from chess_snn.report.tables import table_of
 
-_SECTIONS: Final = {
-    "learning": "How it learned", "iterations": "Every iteration",
-    "decisions": "Promotion decisions", "openings": "Openings", "games": "Best and worst games",
-    "spikes": "Spikes", "costs": "Costs", "repeat": "Repeat it", "words": "What the words mean",
-}
-_CURVES_NOTE: Final = (
-    "The line below a picture tells the newest values; point at the picture, or move along it with "
-    "the arrow keys, for others. A curve of ratings has each rating as it was when its generation "
-    "was new; the table of players below is fitted to all games together."
-)
-_STEPS: Final = (
-    ("first", "|◀", "First position"), ("back", "◀", "One move back"),
-    ("on", "▶", "One move on"), ("last", "▶|", "Last position"),
-)
+_Part = TypeVar("_Part")
+_COMPACT: Final = {"separators": (",", ":"), "ensure_ascii": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The reason why a part of a report cannot be shown."""
+
+    fault: str
 
 
 def write_report(folder: CampaignFolder, out: Path | None = None) -> Path:
@@ -61,148 +59,90 @@ def write_report(folder: CampaignFolder, out: Path | None = None) -> Path:
 def report_html(folder: CampaignFolder) -> str:
     """The report as text. Raises as :func:`write_report`."""
     facts = gather(folder)
-    sections = {key: "\n".join(filter(None, parts)) for key, parts in _sections(facts)}
-    links = "".join(
-        tag("li", element("a", _SECTIONS[key], href=f"#{key}")) for key in sections
+    alarms = find_alarms(facts.rows)
+    return _templates().get_template("report.html").render(
+        facts=facts,
+        style=Markup(report_style()),  # noqa: S704 - files of this package
+        script=Markup(report_script()),  # noqa: S704
+        summary=summary_text(facts),
+        figures=key_figures(facts),
+        details=details(facts),
+        notices=[*(f"ALARM {alarm}" for alarm in alarms), *facts.faults, *missing_notices(folder)],
+        commands=_part(lambda: repeat_commands(facts)),
+        **(_sections(facts) if facts.receipts else {}),
     )
-    body = "\n".join([
-        tag("header", "\n".join(headline_html(facts, _notices(facts)))),
-        tag("nav", tag("ul", links), aria_label="Contents"),
-        tag("main", "\n".join(
-            section(key, _SECTIONS[key], inner) for key, inner in sections.items()
-        )),
-        tag("footer", paragraph(
-            f"Written by chess-snn from the campaign's folder alone. Campaign {folder.campaign_id}."
-        )),
-    ])
-    styles = _static("web", "board.css") + _static("report", "report.css")
+
+
+@cache
+def report_style() -> str:
+    """The style sheet of every report."""
+    return _static("web", "board.css") + _static("report", "report.css")
+
+
+@cache
+def report_script() -> str:
+    """The only script of every report, one module."""
     # An inline module may not import, so the board comes without its exports' keyword.
-    script = _static("web", "board.js").replace("\nexport ", "\n") + _static("report", "report.js")
-    return (
-        "<!DOCTYPE html>\n"
-        f'<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'{element("title", f"{folder.name}, a campaign of chess-snn")}\n'
-        f"<style>\n{styles}</style>\n</head>\n"
-        f'<body>\n{body}\n<script type="module">\n{script}</script>\n</body>\n</html>\n'
-    )
+    board = _static("web", "board.js").replace("\nexport ", "\n")
+    return board + _static("report", "charts.js") + _static("report", "games.js")
 
 
 def _static(package: str, name: str) -> str:
     return (resources.files("chess_snn") / package / "static" / name).read_text(encoding="utf-8")
 
 
-def _notices(facts: CampaignFacts) -> list[str]:
-    alarms = find_alarms(facts.rows)
-    return [*(f"ALARM {alarm}" for alarm in alarms), *facts.faults, *missing_notices(facts.folder)]
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("chess_snn.report"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )
+    templates.policies["json.dumps_kwargs"] = _COMPACT
+    return templates
 
 
-def _sections(facts: CampaignFacts) -> Iterator[tuple[str, Iterable[str]]]:
-    """The parts of each section, by its key."""
-    if facts.receipts:
-        yield "learning", [curves_html(facts), paragraph(_CURVES_NOTE, "note")]
-        yield "iterations", tables_html(facts)
-        yield "decisions", decisions_html(facts)
-        if not facts.is_solo:
-            yield "openings", _or_fault(lambda: openings_html(facts))
-        best, worst = list[ShownGame](), list[ShownGame]()
-        try:
-            best, worst = chosen_games(facts)
-        except CorruptDataError as error:
-            yield "games", [_fault(error)]
-        else:
-            yield "games", _games_html(facts, best, worst)
-        network = _network(facts)
-        yield "spikes", [network] if isinstance(network, str) else _or_fault(
-            lambda: spikes_html(facts, network, best + worst)
-        )
-        yield "costs", [
-            time_html(facts),
-            *([network] if isinstance(network, str) else _or_fault(lambda: _work(facts, network))),
-        ]
-    else:
-        yield "learning", [paragraph("No iteration is finished yet.")]
-    yield "repeat", [_commands(facts)]
-    yield "words", [words_html()]
-
-
-def _or_fault(make: Callable[[], Iterable[str]]) -> list[str]:
-    """Return what ``make`` gives; where a shard or a network is damaged, the error in its place."""
+def _part(make: Callable[[], _Part]) -> _Part | Fault:
+    """Return what ``make`` returns; the fault where a file that it reads is damaged or gone."""
     try:
-        return list(make())
+        return make()
     except (CorruptDataError, RemovedError) as error:
-        return [_fault(error)]
+        return Fault(str(error))
 
 
-def _fault(error: Exception) -> str:
-    return paragraph(f"This cannot be shown: {error}.", "fault")
-
-
-def _network(facts: CampaignFacts) -> Network | str:
-    """The champion's network, or a paragraph that says why it is not there."""
-    if facts.receipts and facts.champion is None:
-        return paragraph("The champion is not known.", "fault")
-    generation = facts.champion or 0
-    try:
-        refuse_removed(facts.folder, generation)
-        read_generation(facts.folder, generation)
-        return load_weights_alone(facts.folder.checkpoint(generation))
-    except (CorruptDataError, RemovedError) as error:
-        return paragraph(f"The champion's network cannot be read: {error}.", "fault")
-
-
-def _work(facts: CampaignFacts, network: Network) -> Iterator[str]:
-    states = sample_states(facts)
-    if states is None:
-        return iter([paragraph(
-            "Operations and energy are counted on positions of self-play, which were removed."
-        )])
-    return work_html(facts, network, states)
-
-
-def _games_html(
-    facts: CampaignFacts, best: list[ShownGame], worst: list[ShownGame]
-) -> Iterator[str]:
-    if not best and not worst:
-        yield paragraph(
-            "No evaluation match has a game to show: none was played yet, or none was decisive."
-        )
-        return
-    yield paragraph(
-        "Of the evaluation matches: the games with the most and the fewest points."
-        if facts.is_solo else
-        "Of the evaluation matches: the shortest wins against the strongest opponent that was "
-        "beaten, and the shortest losses.", "note",
-    )
-    for title, games in (("Best", best), ("Worst", worst)):
-        if games:
-            yield element("h3", title)
-            yield from map(_game_html, games)
-
-
-def _game_html(game: ShownGame) -> str:
-    buttons = "".join(
-        element("button", sign, type="button", data_step=step, aria_label=label, title=label)
-        for step, sign, label in _STEPS
-    )
-    last = str(len(game.viewer["positions"]) - 1)
-    slider = (
-        f'<input type="range" min="0" max="{last}" value="{last}" '
-        'aria-label="Position of the game">'
-    )
-    board = tag("div", (
-        tag("div", "", class_="place") + tag("p", buttons + slider, class_="steps")
-        + element("p", "", class_="told", aria_live="polite")
-    ))
-    pgn = ""
-    if game.pgn:
-        _, _, moves = game.pgn.partition("\n\n")
-        text = scrolling(f"{game.title}, as PGN", element("pre", game.pgn), "pgn")
-        pgn = paragraph(moves.strip(), "moves") + tag("details", element("summary", "PGN") + text)
-    words = tag("div", f"{element('h4', game.title)}{paragraph(game.details)}{pgn}")
-    return tag("article", f"{board}{words}{data(game.viewer, 'viewer')}", class_="game")
-
-
-def _commands(facts: CampaignFacts) -> str:
-    return scrolling("Commands", element("pre", "\n".join(repeat_commands(facts))), "pgn")
+def _sections(facts: CampaignFacts) -> dict[str, Any]:
+    """Return the parts of the sections once an iteration is finished, by name."""
+    config = facts.folder.config
+    evaluated = [row for row in facts.rows if row["score"] is not None]
+    rated, games = facts.rated, _part(lambda: chosen_games(facts))
+    shown = [] if isinstance(games, Fault) else [*games.best, *games.worst]
+    network = _part(lambda: load_champion(facts))
+    return {
+        "strength_charts": charts_of(facts, "strength", over="generation"),
+        "learning_charts": charts_of(facts, "learning", "self_play", "speed", "devices"),
+        "spike_charts": charts_of(facts, "spikes"),
+        "evaluations": table_of(
+            "Evaluated generations, 95 % intervals", evaluated,
+            iteration_columns(config, "strength"),
+        ),
+        "by_hand": table_of("Champions chosen by hand", facts.by_hand, {
+            "when": lambda choice: f"after iteration {choice.num_finished - 1}",
+            "champion": lambda choice: f"gen {choice.generation}",
+            "how": lambda choice: choice.action,
+            "who": lambda choice: choice.who,
+            "why": lambda choice: choice.why,
+        }, words=("how", "who", "why")),
+        "finals": table_of(
+            "Matches at the end of the campaign", facts.finals, match_columns(facts.finals),
+            words=("player", "against"),
+        ),
+        "ratings": rated and table_of(
+            f"All players, rated by all games; {rated.ratings.anchor} is 0",
+            rated.ratings.table, RATING_COLUMNS,
+        ),
+        "iterations": table_of("Iterations", facts.rows, iteration_columns(config, "learning")),
+        "games": games,
+        "openings": None if facts.is_solo else _part(lambda: opening_tables(facts)),
+        "network": network,
+        "rasters": network if isinstance(network, Fault) else rasters(facts, network, shown),
+        "work": network if isinstance(network, Fault) else _part(lambda: work_of(facts, network)),
+    }

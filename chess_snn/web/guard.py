@@ -21,17 +21,22 @@ from chess_snn.ports import is_loopback
 
 _COOKIE: Final = "chess-snn"
 _POLICY_VIOLATION: Final = 1008
+POLICY: Final = "Content-Security-Policy"
+FRAMED: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+"""Policy of a text that the page shows in a frame."""
 HEADERS: Final = {
-    "Content-Security-Policy":
+    POLICY:
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-"""Headers of every answer of the page; no inline script or style runs."""
+"""Headers of every answer of the page; no inline script or style runs. An answer may have a policy
+of its own instead."""
 _LOOPBACK_NAMES: Final = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
@@ -71,7 +76,10 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered = MutableHeaders(scope=message)
+                own = answered.get(POLICY)
                 answered.update(self._headers)
+                if own is not None:
+                    answered[POLICY] = own
                 if refusal is None and self._credentials is not None:
                     answered.append(
                         "Set-Cookie",

@@ -4,8 +4,8 @@
 
     GET /                                     the page, and its files
     GET /api/networks                         what may be played with
-    GET /api/campaign                         a campaign's state and curves
-    GET /api/campaign/games[/ITERATION/N]     its newest games; one of them
+    GET /api/campaign                         a campaign's state in one line
+    GET /report                               its report
     WebSocket /ws                             see chess_snn.web.protocol
 """
 
@@ -19,10 +19,9 @@ from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -31,8 +30,8 @@ from starlette.websockets import WebSocket
 from chess_snn.config import check_range
 from chess_snn.credentials import check_host
 from chess_snn.errors import ChessSnnError
-from chess_snn.web.campaign_page import CampaignPage
-from chess_snn.web.guard import Guard, own_names
+from chess_snn.web.campaign_page import CampaignPage, report_policy
+from chess_snn.web.guard import FRAMED, POLICY, Guard, own_names
 from chess_snn.web.networks import Networks
 from chess_snn.web.protocol import MAX_MESSAGE_BYTES
 from chess_snn.web.searching import Place, Searcher
@@ -43,15 +42,7 @@ MAX_CONNECTIONS: Final = 24
 """Each may search at the same time as the others."""
 _TRY_LATER: Final = 1013  # close code of RFC 6455
 _STOP_S: Final = 5
-
-
-class _Number(IntegerConvertor):
-    """A number in a path, of as many digits as one may have; with more the path is not found."""
-
-    regex = "[0-9]{1,9}"
-
-
-register_url_convertor("number", _Number())
+_NO_CAMPAIGN: Final = "there is no campaign to watch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +87,14 @@ def make_app(
     async def show_campaign(_request: Request) -> Response:
         return await _answer(None if campaign is None else campaign.state)
 
-    async def list_games(_request: Request) -> Response:
-        return await _answer(None if campaign is None else campaign.games)
-
-    async def show_game(request: Request) -> Response:
-        iteration, number = (request.path_params[name] for name in ("iteration", "number"))
-        return await _answer(
-            None if campaign is None else lambda: campaign.game(iteration, number)
-        )
+    async def show_report(_request: Request) -> Response:
+        if campaign is None:
+            return PlainTextResponse(f"{_NO_CAMPAIGN}\n", 404)
+        try:
+            html = await asyncio.to_thread(campaign.report)
+        except (ChessSnnError, OSError) as error:
+            return PlainTextResponse(f"{error}\n", 409, {POLICY: FRAMED})
+        return HTMLResponse(html, headers={POLICY: report_policy()})
 
     async def converse(socket: WebSocket) -> None:
         nonlocal num_connected
@@ -121,8 +112,7 @@ def make_app(
         routes=[
             Route("/api/networks", list_networks),
             Route("/api/campaign", show_campaign),
-            Route("/api/campaign/games", list_games),
-            Route("/api/campaign/games/{iteration:number}/{number:number}", show_game),
+            Route("/report", show_report),
             WebSocketRoute("/ws", converse),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ],
@@ -136,7 +126,7 @@ def make_app(
 async def _answer(read: Callable[[], object] | None) -> Response:
     """Answer with what ``read`` returns, as JSON; 404 without a campaign, one line for an error."""
     if read is None:
-        return JSONResponse({"code": "absent", "message": "there is no campaign to watch"}, 404)
+        return JSONResponse({"code": "absent", "message": _NO_CAMPAIGN}, 404)
     try:
         return JSONResponse(await asyncio.to_thread(read))
     except (ChessSnnError, OSError) as error:

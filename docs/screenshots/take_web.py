@@ -64,11 +64,9 @@ def play_tiles(page: Page) -> None:
     page.wait_for_timeout(SETTLE_MS)
 
 
-def step_into_game(page: Page) -> None:
-    """Some plies of the newest game."""
-    page.wait_for_timeout(SETTLE_MS)
-    for _ in range(8):
-        page.click("[data-step=on]")
+def wait_for_report(page: Page) -> None:
+    """Until the report of the campaign is drawn."""
+    page.frame_locator("#campaign iframe").locator(".chart .curve").first.wait_for()
     page.wait_for_timeout(SETTLE_MS)
 
 
@@ -90,7 +88,7 @@ def main() -> None:
             elif shot.tab == "tiles":
                 play_tiles(page)
             else:
-                step_into_game(page)
+                wait_for_report(page)
             page.screenshot(path=HERE / f"{shot.name}.png")
             page.close()
         browser.close()

@@ -86,19 +86,35 @@ def test_the_buttons_step_through_a_game(report, kind):
 
 
 def test_pointer_and_arrow_keys_tell_the_values_of_a_curve(report):
-    figure = report.page.locator("figure", has=report.page.locator("h3", has_text="Policy loss"))
-    told = figure.locator(".told")
-    assert told.inner_text().startswith("iteration 1: ")
-    figure.locator("svg.chart").hover(position={"x": 60, "y": 60})
-    assert told.inner_text().startswith("iteration 0: ")
-    figure.locator("svg.chart").focus()
+    figure = report.page.locator("figure.chart", has=report.page.get_by_text("Policy loss"))
+    told, svg = figure.locator(".told"), figure.locator("svg")
+    newest = told.inner_text()
+    assert newest.startswith("iteration 1")
+    assert svg.locator(".curve").count() == 2
+    svg.hover(position={"x": 60, "y": 60})
+    assert told.inner_text().startswith("iteration 0")
+    assert told.inner_text().splitlines()[1:] != newest.splitlines()[1:]
+    svg.focus()
     report.page.keyboard.press("ArrowRight")
-    assert told.inner_text().startswith("iteration 1: ")
+    assert told.inner_text() == newest
+    report.page.keyboard.press("Home")
+    assert told.inner_text().startswith("iteration 0")
+
+
+def test_charts_fit_a_narrow_screen(report):
+    report.page.set_viewport_size({"width": 360, "height": 800})
+    report.page.wait_for_timeout(300)
+    outside = report.page.evaluate("""[...document.querySelectorAll(".chart")].filter((chart) => {
+        const right = chart.getBoundingClientRect().right;
+        return [...chart.querySelectorAll("text, path, p, h3")]
+            .some((part) => part.getBoundingClientRect().right > right + 1);
+    }).length""")
+    assert outside == 0
 
 
 def test_print_shows_all_of_what_scrolls_on_the_screen(report):
     report.page.emulate_media(media="print")
-    cut = report.page.evaluate("""[...document.querySelectorAll(".wide, .pgn, .raster")]
+    cut = report.page.evaluate("""[...document.querySelectorAll(".wide, pre, .raster")]
         .filter((each) => each.scrollHeight > each.clientHeight
                           || getComputedStyle(each).maxHeight !== "none")
         .map((each) => each.ariaLabel)""")
@@ -106,7 +122,7 @@ def test_print_shows_all_of_what_scrolls_on_the_screen(report):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1100, 390])
+@pytest.mark.parametrize("width", [1100, 360])
 def test_axe_finds_nothing_serious(report, scheme, width):
     report.page.emulate_media(color_scheme=scheme)
     report.page.set_viewport_size({"width": width, "height": 900})

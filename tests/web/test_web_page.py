@@ -496,30 +496,23 @@ def test_2048_by_keys_and_by_the_network(opened):
     opened.page.click("#tiles-auto")
 
 
-def test_the_campaign_page_follows_a_campaign_that_runs(open_page, played_campaign, tmp_path):
+def test_the_report_of_a_campaign_that_runs_is_loaded_again(open_page, played_campaign, tmp_path):
     shutil.copytree(played_campaign.path, tmp_path / "c")
     folder = CampaignFolder.open(tmp_path / "c")
     receipt = folder.receipt(1).rename(tmp_path / "receipt")
     with serving("--campaign", str(folder.path)) as where:
         opened = open_page(where)
         opened.page.click("#tab-campaign")
-        finished = "n => document.querySelector('.facts').textContent.includes(n)"
-        opened.wait(finished, "1 iteration finished")
+        report = opened.page.frame_locator("#campaign iframe")
+        report.get_by_text("1 iteration of a campaign of 2 iterations").wait_for()
+        assert report.locator(".chart .curve").count() > 3
         receipt.rename(folder.receipt(1))
-        opened.wait(finished, "2 iterations finished")
-        assert opened.page.locator(".curves figure").count() > 3
-
-
-def test_newest_games_of_a_campaign_are_replayed(open_page, played_campaign):
-    with serving("--model", str(played_campaign.path)) as where:
-        opened = open_page(where)
-        opened.page.click("#tab-campaign")
-        shown = "text => document.querySelector('.replay .status').textContent.includes(text)"
-        opened.wait(shown, "ply 0 of")
-        opened.page.click("[data-step=on]")
-        assert "ply 1 of" in opened.page.inner_text(".replay .status")
-        opened.page.click("[data-step=last]")
-        assert re.search(r"ply (\d+) of \1", opened.page.inner_text(".replay .status"))
+        report.get_by_text("2 iterations of a campaign of 2 iterations").wait_for()
+        report.get_by_label("First position").first.click()
+        assert "of 2 iterations" in opened.page.inner_text("#campaign .status")
+        opened.page.click("#theme")
+        theme = "document.querySelector('#campaign iframe').contentDocument.documentElement.dataset"
+        assert opened.page.evaluate(f"{theme}.theme") == "light"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -42,5 +42,10 @@ def is_up_to_date(folder: CampaignFolder, store: str) -> bool:
     if note.read_text(errors="replace") != without_credentials(store):
         return False
     noted_ns = note.stat().st_mtime_ns
-    shown = (path for name in _SHOWN for path in (folder.path / name).rglob("*.json"))
-    return all(path.stat().st_mtime_ns <= noted_ns for path in (report, *shown))
+    return max(report.stat().st_mtime_ns, newest_change(folder)[1]) <= noted_ns
+
+
+def newest_change(folder: CampaignFolder) -> tuple[int, int]:
+    """Number of the files that views show, and when the newest was written, in ns since 1970."""
+    shown = [path for name in _SHOWN for path in (folder.path / name).rglob("*.json")]
+    return len(shown), max((path.stat().st_mtime_ns for path in shown), default=0)

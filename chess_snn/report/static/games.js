@@ -1,27 +1,4 @@
-// The values of curves under the pointer, and games on a board. Below board.js in one module.
-for (const svg of document.querySelectorAll("svg.chart")) {
-  const points = JSON.parse(svg.dataset.points);
-  const rule = svg.querySelector(".rule");
-  const told = svg.parentElement.querySelector(".told");
-  let at = points.length - 1;
-  const show = (k) => {
-    at = Math.max(0, Math.min(points.length - 1, k));
-    rule.setAttribute("x1", points[at][0]);
-    rule.setAttribute("x2", points[at][0]);
-    told.textContent = points[at][1];
-  };
-  svg.addEventListener("pointermove", (event) => {
-    const box = svg.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
-    const far = points.map((point) => Math.abs(point[0] - x));
-    show(far.indexOf(Math.min(...far)));
-  });
-  svg.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step) { show(at + step); event.preventDefault(); }
-  });
-}
-
+// Games on a board with step buttons. Below board.js in one module.
 function tiles(place, cells) {
   const grid = document.createElement("div");
   grid.className = "tiles";
@@ -39,7 +16,7 @@ function tiles(place, cells) {
 }
 
 for (const game of document.querySelectorAll("article.game")) {
-  const { kind, positions, moves } = JSON.parse(game.querySelector(".viewer").textContent);
+  const { kind, positions, moves } = JSON.parse(game.querySelector("script").textContent);
   const place = game.querySelector(".place");
   const slider = game.querySelector("input");
   const told = game.querySelector(".told");
