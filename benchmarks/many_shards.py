@@ -127,7 +127,7 @@ def _link_shard(
         target, {"iteration": iteration, "shard": shard, "generation": iteration}
     )
     statistics = SelfPlayStatistics.from_json(manifest.meta["statistics"])
-    return ShardFacts(f"{target.parent.name}/{target.name}", manifest.num_bytes, statistics)
+    return ShardFacts(f"{target.parent.name}/{target.name}", manifest.num_bytes, statistics, 0.0)
 
 
 def _finish_iteration(

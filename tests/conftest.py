@@ -66,12 +66,11 @@ def threads_for_processes(monkeypatch):
 
 
 @pytest.fixture
-def oldest_campaign(tmp_path):
-    """A copy of the oldest stored campaign, whose networks can be made too."""
-    from stored_files import copy_campaign, networks_of_the_oldest  # noqa: PLC0415
+def stored_campaign(tmp_path):
+    """A copy of the stored campaign of chess."""
+    from stored_files import copy_campaign  # noqa: PLC0415
 
-    with networks_of_the_oldest():
-        yield copy_campaign(tmp_path)
+    return copy_campaign(tmp_path)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from chess_snn.campaign import CampaignFolder
 from chess_snn.data import is_own_digest, with_digest, write_json
 
-MATCH, REPORT = 3, 2
+MATCH, REPORT = 4, 3
 """Versions."""
 
 

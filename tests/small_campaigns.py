@@ -208,7 +208,10 @@ def receipt_of(folder: CampaignFolder, iteration: int) -> Receipt:
         iteration=iteration,
         plan=plan,
         shards=[
-            ShardFacts(f"iter-{iteration:06d}/shard-{shard:04d}", 1000, statistics(iteration))
+            ShardFacts(
+                f"iter-{iteration:06d}/shard-{shard:04d}", 1000, statistics(iteration),
+                began_s=10.0 * shard,
+            )
             for shard in range(2)
         ],
         training=TrainingFacts(
@@ -230,7 +233,7 @@ def finish_without_games(
     """Commit plan and receipt of an iteration that names ``champion``."""
     plan = begin_iteration(folder, iteration, float(iteration) if begun_s is None else begun_s)
     write_receipt(folder, Receipt(
-        iteration, plan, [ShardFacts("iter/shard", 1, statistics(iteration))],
+        iteration, plan, [ShardFacts("iter/shard", 1, statistics(iteration), 0.0)],
         TrainingFacts(
             iteration + 1, weights_digest(folder, iteration + 1), ["iter/shard"], 1, {"steps": 1.0}
         ),

@@ -1,29 +1,21 @@
-"""Shards as tests damage, forge and compare them: Zip files, or the folders of earlier versions."""
+"""Shards as tests damage, forge and compare them."""
 
 import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from chess_snn.data import MANIFEST_NAME, Manifest, archive, read_folder, staged_folder, with_digest
+from chess_snn.data import Manifest, archive, with_digest
 from chess_snn.data.manifest import ARCHIVE_NAME, describe_bytes
 from chess_snn.types import Json
 
 CREATED = "2026-01-01T00:00:00+00:00"
 
 
-def discard(shard: Path) -> None:
-    """Remove a Zip file or a folder."""
-    if shard.is_dir():
-        shutil.rmtree(shard)
-    else:
-        shard.unlink()
-
-
 def copy_shard(shard: Path, target: Path) -> Path:
-    """Copy a Zip file or a folder."""
+    """Copy a shard to a folder that may not be there yet."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    return Path((shutil.copytree if shard.is_dir() else shutil.copy)(shard, target))
+    return Path(shutil.copy(shard, target))
 
 
 def damage(path: Path) -> None:
@@ -62,19 +54,3 @@ def forge(shard: Path, zipped: bytes, meta: Json, kind: str = "shard") -> Path:
 def forge_files(shard: Path, files: Mapping[str, bytes], meta: Json) -> Path:
     """:func:`forge` with a Zip file of these members."""
     return forge(shard, archive.pack(files), meta)
-
-
-def as_folder(shard: Path, target: Path) -> Path:
-    """The games of a Zip file as version 2 stored them: the same files in a folder."""
-    manifest, files = read_folder(shard)
-    with staged_folder(target) as stage:
-        for name, content in files.items():
-            (stage.path / name).parent.mkdir(exist_ok=True)
-            (stage.path / name).write_bytes(content)
-        stage.commit(manifest.kind, dict(manifest.meta) | {"shard_version": 2})
-    return target
-
-
-def manifest_place(shard: Path) -> Path:
-    """The file that the manifest of a shard is in."""
-    return shard / MANIFEST_NAME if shard.is_dir() else shard

@@ -51,7 +51,6 @@ _OF_THE_START = ("campaign.game", "net.", "supervised.")
 """Settings that made generation 0, and every network since."""
 _MAY_CHANGE = ("net.precision",)
 """Of those."""
-_GAMES = ("self_play.games_per_iteration", "self_play.games_per_shard")
 
 
 def fork_config(
@@ -143,13 +142,6 @@ def _check_changes(
         raise UsageError(
             f"a fork keeps the network and the game of its parent: {', '.join(fixed)} in "
             f"{parent.path}; leave that out, or start another campaign: chess-snn campaign start"
-        )
-    # The first plans do not say into how many shards the games were divided.
-    is_open = any(plan.num_shards is None for plan in read_plans(parent)[:at])
-    if is_open and (games := [name for name in changed if name in _GAMES]):
-        raise UsageError(
-            f"a fork of {parent.path} cannot change {games[0]}, for an earlier version of "
-            "chess-snn began it; leave that out"
         )
 
 

@@ -247,10 +247,10 @@ def _compare(folder: CampaignFolder, pace: Pace) -> None:
     console.print(table_of(f"{folder.name}: what its iterations should take and took", rows, {
         "iter": lambda row: str(row[0].iteration),
         "self-play s": lambda row: f"{row[1].self_play_s:,.1f}",
-        "took": lambda row: "" if row[0].playing_s is None else f"{row[0].playing_s:,.1f}",
+        "took": lambda row: f"{row[0].playing_s:,.1f}",
         "training s": lambda row: f"{row[1].training_s:,.1f}",
         "it took": lambda row: f"{row[0].seconds.training:,.1f}",
-        "both, took / should": lambda row: "" if row[0].playing_s is None else format(
+        "both, took / should": lambda row: format(
             (row[0].playing_s + row[0].seconds.training) / row[1].iteration_s, ".2f"
         ),
     }))

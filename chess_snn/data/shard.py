@@ -7,8 +7,7 @@ Every column is a Zarr array of its own. State words are stored word by word (a 
 a word changes little from one position to the next, so each column of words shrinks to about a
 byte a position. Every chunk is written, even an empty one, and carries zstd's checksum; Zarr
 itself would read a missing chunk as zeros, so a shard is first compared with its manifest, and then
-decoded from memory as it was compared (:mod:`chess_snn.data.arrays`). Version 2 was a folder of the
-same files, which is read as well.
+decoded from memory as it was compared (:mod:`chess_snn.data.arrays`).
 
 Arrays have names of dimensions and descriptions, so that anyone who has Zarr or xarray can read a
 shard::
@@ -44,8 +43,7 @@ from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games.base import GameSpec
 from chess_snn.types import Json
 
-SHARD_FORMAT: Final = StoredFormat("shard", version=3, upgrades={2: dict})
-"""Versions whose manifests say the same."""
+SHARD_FORMAT: Final = StoredFormat("shard", version=3)
 
 _DECODING_ERRORS: Final = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Errors that metadata and chunks raise that are not those of a shard."""

@@ -20,15 +20,7 @@ from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.pgn.writing import format_moves, game_tags
 from chess_snn.types import BoolArray, Float64Array, Json, UInt64Array
 
-
-def _with_present_names(body: Json) -> Json:
-    """``body`` of version 3 with the names of version 4."""
-    return {"truncated" if name == "capped" else name: value for name, value in body.items()}
-
-
-_FORMAT: Final = StoredFormat(
-    "match", version=4, upgrades={3: _with_present_names}, has_digest=True
-)
+_FORMAT: Final = StoredFormat("match", version=4, has_digest=True)
 PLAYER_FACTS: Final = {
     "generation": "Generation", "simulations": "Simulations", "config_digest": "ConfigDigest",
 }
@@ -42,9 +34,8 @@ _BROKEN_OFF: Final = {
 }
 """Tags of games that a player did not go on with, in the standard's words."""
 _BY_FORMULA: Final = frozenset({"score_low", "score_high", "points"})
-"""Figures that are not compared: matches of earlier versions have intervals by another formula, and
-its last digits depend on the processor. The digest of the file protects them, and the points of
-every game are compared."""
+"""Figures that are not compared: their last digits depend on the processor. The digest of the file
+protects them, and the points of every game are compared."""
 
 
 def write_match(path: Path, result: MatchResult, more: Json | None = None) -> None:

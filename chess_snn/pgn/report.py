@@ -120,7 +120,7 @@ class ImportReport:
                 kind: {"games": self.refused[kind], "first": asdict(self.examples[kind])}
                 for kind in FAULT_KINDS if kind in self.refused
             },
-            # Reports of earlier versions have none, nor have those of imports of all games.
+            # An import of all games leaves none out.
             **({"left_out": dict(sorted(self.left_out.items()))} if self.left_out else {}),
         }
 

@@ -50,8 +50,6 @@ WEIGHTS = "weights.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _TRAINER = "trainer.json"
 CHECKPOINT_FORMAT: Final = StoredFormat("checkpoint", version=1)
-_FORMERLY_KEPT = "torch_rng_state"
-"""Of torch's random numbers, of which training draws none."""
 _LOSS_SCALE = "loss_scale"
 """Names its tensors beside the numbers that name parameters."""
 _TRAINED = "trained"
@@ -154,10 +152,7 @@ def _verify(folder: Path) -> Manifest:
 
 
 def _check_kind(folder: Path, manifest: Manifest) -> None:
-    # The first ones did not say their version.
-    check_kind(
-        folder, manifest, CHECKPOINT_FORMAT, manifest.meta.get("checkpoint_version", 1)
-    )
+    check_kind(folder, manifest, CHECKPOINT_FORMAT, manifest.meta.get("checkpoint_version"))
 
 
 @contextmanager
@@ -205,7 +200,6 @@ def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
-    tensors.pop(_FORMERLY_KEPT, None)
     _restore_loss_scale(trainer, tensors)
     _restore_trained(trainer, tensors)
     parameters = _parameters(trainer)

@@ -31,7 +31,7 @@ from tasks.tracking.strength_tags import describe, why_not_better
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
 FOLDER_TAG = "chess_snn.folder"
-"""Where the campaign's folder is: ``host:/path``. Runs of earlier versions lack it."""
+"""Where the campaign's folder is: ``host:/path``."""
 
 COPY_TAG = "chess_snn.copy_of"
 """Of the run of a copied folder: the id of the original's run."""
@@ -119,18 +119,15 @@ def move_champion(
     return f"{address} {stays}: {reason}" if is_new else None
 
 
-def _path_of(run: Run) -> Path | None:
-    tag: str | None = run.data.tags.get(FOLDER_TAG)
-    return None if tag is None else Path(tag.partition(":")[2])
+def _path_of(run: Run) -> Path:
+    return Path(run.data.tags[FOLDER_TAG].partition(":")[2])
 
 
 def _is_elsewhere(run: Run, folder: CampaignFolder) -> bool:
     """Whether the campaign of ``run`` is, or may be, in another folder than ``folder``."""
-    path = _path_of(run)
-    if path is None:
-        return False
     if run.data.tags[FOLDER_TAG].partition(":")[0] != socket.gethostname():
         return True  # its disk cannot be looked at from here
+    path = _path_of(run)
     config = path / CONFIG_FILE
     try:
         names_it = folder.campaign_id in config.read_text(errors="replace")

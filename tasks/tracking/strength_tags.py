@@ -41,7 +41,7 @@ def describe(version: ModelVersion) -> str:
 
 
 def _strength_of(version: ModelVersion) -> Strength | None:
-    """None if it was not measured, or an earlier program registered it."""
+    """None if it was not measured."""
     figures = {name: _number(text) for name, text in version.tags.items()}
     return Strength.of_figures(
         version.tags.get(SCALE_TAG, ""),

@@ -144,7 +144,7 @@ def test_a_campaign_by_hours_is_finished_when_the_time_is_up(new_folder):
 
 
 def plans_begun_at(*elapsed_s: float) -> list[ProgressPlan]:
-    return [ProgressPlan(k, 0.0, 0.0, begun_s) for k, begun_s in enumerate(elapsed_s)]
+    return [ProgressPlan(k, 0.0, 0.0, begun_s, 1) for k, begun_s in enumerate(elapsed_s)]
 
 
 def test_by_hours_the_earlier_generation_is_the_nearest_to_two_thirds_of_the_time():

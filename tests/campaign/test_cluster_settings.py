@@ -35,15 +35,15 @@ def test_an_address_needs_its_kind_and_the_kind_an_address():
     load_config(settings=["cluster.kind=address", "cluster.address=tls://box-a:8786"])
 
 
-def test_settings_of_earlier_versions_are_read_from_files_alone(tmp_path):
+def test_removed_settings_are_read_from_files_alone(tmp_path):
     values = config_values(load_config(settings=["execution.workers=7"]))
-    values["cluster"] |= {"jobs": 3, "queue": "gpu", "directives": []}
+    values["cluster"] |= {"wait_s": 5.0}
     assert build_config(values).execution.workers == 7
     file = tmp_path / "campaign.toml"
     file.write_text(format_toml(values))
     assert load_config(file=file) == build_config(values)
-    with pytest.raises(ConfigError, match=r"cluster\.jobs"):
-        load_config(settings=["cluster.jobs=3"])
+    with pytest.raises(ConfigError, match=r"cluster\.wait_s"):
+        load_config(settings=["cluster.wait_s=5"])
 
 
 @pytest.mark.parametrize(("host", "loopback"), [

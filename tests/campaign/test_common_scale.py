@@ -4,18 +4,27 @@ from dataclasses import replace
 
 import pytest
 from simulated_alias import RULES, simulate
-from small_campaigns import make_campaign, receipt_of
+from small_campaigns import make_campaign, matches_of, receipt_of
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.configuration.loading import preset_names
+from chess_snn.campaign.store.match_facts import (
+    LadderTestFacts,
+    MeanInterval,
+    PairedPoints,
+    PointsFacts,
+)
 from chess_snn.campaign.strength.common_scale import Strength, strength_of
 
 ELO = Strength("elo", "ladder 1", 16, 402.0, 310.0, 495.0, num_games=40)
-REPORT = {
-    "player": "gen-000001@16", "simulations": 16, "scale": "ladder 1", "num_games": 40,
-    "score": 0.5, "elo": 402.0, "elo_low": 310.0, "elo_high": 495.0,
-}
-POINTS = {"games": 30, "mean": 14_000.0, "low": 12_500.0, "high": 15_500.0}
+REPORT = LadderTestFacts(
+    player="gen-000001@16", simulations=16, scale="ladder 1", num_games=40, score=0.5, elo=402.0,
+    elo_low=310.0, elo_high=495.0, rungs=[], bracket=["random"], start="random",
+    ended_by="interval", notice=None,
+)
+POINTS = PointsFacts(
+    14_000.0, 12_500.0, 15_500.0, games=30, median=13_000.0, best=20_000.0, plies=500.0, reached={}
+)
 
 
 @pytest.fixture
@@ -27,12 +36,12 @@ def test_a_ladder_test_gives_the_strength(receipt):
     config = load_config("smoke")
     assert strength_of(config, receipt) is None
     assert strength_of(config, replace(receipt, ladder_test=REPORT)) == ELO
-    unknown = strength_of(config, replace(receipt, ladder_test=REPORT | {"scale": None}))
-    assert (unknown.value, unknown.is_comparable(unknown)) == (402.0, False)
 
 
 def test_a_game_of_one_player_has_points(receipt):
-    matches = [{"name": "random", "points": {"a": POINTS}}]
+    played = matches_of(1)[0]
+    points = PairedPoints(POINTS, POINTS, MeanInterval(0.0, -1.0, 1.0))
+    matches = [replace(played, points=points)]
     found = strength_of(load_config("smoke-2048"), replace(receipt, matches=matches))
     assert (found.measure, found.simulations, found.num_games) == ("points", 4, 30)
     assert found.figures() == {

@@ -6,12 +6,10 @@ import pytest
 from small_campaigns import MICRO, assert_same_records
 
 from chess_snn.campaign import CampaignFolder, load_config
-from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.stages.window import iteration_shards, window_shards
 from chess_snn.campaign.store.plans import begin_iteration, games_of_shard, num_shards, read_plan
 from chess_snn.data import GameRecords, ReplayWindow, concatenate, read_manifest, read_shard
-from chess_snn.data.files import remove
 from chess_snn.games import get_game
 from chess_snn.training import load_trainer
 
@@ -78,35 +76,3 @@ def test_a_lost_plan_is_made_again_for_the_shards_that_are_there(tmp_path):
     play_shard(folder.path, 0, 1)
     folder.plan(0).unlink()
     assert begin_iteration(folder, 0, 0.0, num_workers=1) == plan
-
-
-def test_a_shard_of_an_older_program_is_made_again_as_it_was(oldest_campaign):
-    """Its plan says nothing of shards: they have as many games as the settings say, by seeds of
-    their own."""
-    folder = oldest_campaign
-    assert read_plan(folder, 1).num_shards is None
-    shard = folder.shard(1, 1)
-    before, manifest = read_shard(shard)
-    assert "num_shards" not in manifest.meta
-    remove(shard)
-    play_shard(folder.path, 1, 1)
-    assert_same_records(read_shard(shard)[0], before)
-    findings = verify_campaign(folder)
-    assert findings.checked["shard"] == 4
-    assert not [found for found in findings.damage if found.kind in ("shard", "receipt", "plan")]
-
-
-def test_an_iteration_that_an_older_program_began_is_finished_by_its_rule(oldest_campaign):
-    folder = oldest_campaign
-    before, _ = read_shard(folder.shard(1, 1))
-    for path in (folder.shard(1, 1), folder.receipt(1), folder.checkpoint(2)):
-        remove(path)
-    plan = begin_iteration(folder, 1, 99.0, num_workers=8)
-    assert plan.num_shards is None
-    assert num_shards(folder, 1) == 2
-    play_shard(folder.path, 1, 1)
-    train_generation(folder.path, 1)
-    assert_same_records(read_shard(folder.shard(1, 1))[0], before)
-    # Should its plan be lost, its shards tell that they are of that time.
-    folder.plan(1).unlink()
-    assert begin_iteration(folder, 1, plan.elapsed_s, num_workers=8) == plan

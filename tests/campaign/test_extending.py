@@ -19,6 +19,7 @@ from chess_snn.campaign.store.plans import (
     begin_iteration,
     campaign_length,
     next_plan,
+    num_extensions,
     read_plan,
     read_plans,
 )
@@ -127,8 +128,8 @@ def test_one_that_runs_elsewhere_is_left_alone(new_folder):
     assert json.loads(folder.lock_file.read_text())["host"] == socket.gethostname()
 
 
-def test_a_finished_campaign_goes_on_and_stays_whole(oldest_campaign):
-    folder = oldest_campaign
+def test_a_finished_campaign_goes_on_and_stays_whole(stored_campaign):
+    folder = stored_campaign
     dispose(folder, find_disposable(folder))  # as somebody may have done when it had ended
     watch = CampaignWatch(folder.path)
     assert is_finished(folder)
@@ -140,7 +141,7 @@ def test_a_finished_campaign_goes_on_and_stays_whole(oldest_campaign):
     check_settings(folder)
     play_iteration(folder, 2)
     for match in final_matches(folder):
-        assert match.event == "final-1"
+        assert match.event == f"final-{num_extensions(folder)}"
         play_match(folder, match)
     assert verify_campaign(folder).is_whole
     assert is_finished(folder)
@@ -231,7 +232,8 @@ def test_a_plan_is_kept_however_late_its_iteration_is_resumed(new_folder):
 
 def test_asking_what_is_next_commits_nothing(new_folder):
     folder = new_folder("c", "campaign.iterations=1")
-    assert next_plan(folder, 0, 5.0) == ProgressPlan(0, 0.0, 1.0, 5.0)
+    shards = folder.config.self_play.num_shards(1)
+    assert next_plan(folder, 0, 5.0) == ProgressPlan(0, 0.0, 1.0, 5.0, shards)
     assert next_plan(folder, 1, 5.0) is None
     assert read_plans(folder) == []
 

@@ -29,7 +29,7 @@ def test_opening_finds_what_was_created_even_after_a_move(new_folder):
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("id", "0" * 32), ("created", "2020-01-01T00:00:00+00:00"), ("schema", 2), ("digest", None),
+    ("id", "0" * 32), ("created", "2020-01-01T00:00:00+00:00"), ("digest", None),
 ])
 def test_an_identity_that_was_changed_is_refused_bug(new_folder, name, value):
     """The campaign with another digit was recorded as another one."""

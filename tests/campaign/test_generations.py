@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from small_campaigns import copy_generation, make_weights
-from stored_files import copy_campaign, networks_of_the_oldest
+from stored_files import copy_campaign
 
-from chess_snn.campaign import CampaignFolder
+from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.forking import fork_campaign, fork_config
 from chess_snn.campaign.integrity.rebuild import missing_generations, repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
@@ -18,6 +18,7 @@ from chess_snn.campaign.stages.networks import evaluator_of
 from chess_snn.campaign.stages.training import check_training_inputs
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import write_note
+from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.errors import CampaignError, CorruptDataError, DamagedFolderError
 from chess_snn.report.page import report_html
 
@@ -28,8 +29,7 @@ def no_registry(address: str) -> Path:
 
 @pytest.fixture
 def folder(tmp_path):
-    with networks_of_the_oldest():
-        yield copy_campaign(tmp_path)
+    return copy_campaign(tmp_path)
 
 
 def fork(folder: CampaignFolder) -> None:
@@ -88,9 +88,10 @@ def test_a_generation_that_was_rebuilt_may_have_other_weights(folder):
 
 
 def test_a_report_says_that_the_network_of_its_champion_is_another(folder):
-    shutil.rmtree(folder.checkpoint(2))
-    shutil.copytree(folder.checkpoint(1), folder.checkpoint(2))
-    assert "holds generation 1" in report_html(folder)
+    champion = champion_of(folder, read_receipts(folder))
+    shutil.rmtree(folder.checkpoint(champion))
+    shutil.copytree(folder.checkpoint(3 - champion), folder.checkpoint(champion))
+    assert f"holds generation {3 - champion}" in report_html(folder)
 
 
 def test_the_newest_network_is_not_quietly_the_one_before_it_bug(folder):

@@ -11,13 +11,11 @@ from signed_files import edit_config
 from small_campaigns import MICRO
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, preset_names
-from chess_snn.campaign.configuration import loading
 from chess_snn.campaign.configuration.loading import (
     build_config,
     change_pace,
     config_digest,
     config_values,
-    flat_values,
     format_toml,
 )
 from chess_snn.campaign.integrity.gc import find_disposable
@@ -93,19 +91,6 @@ def test_the_trees_of_the_last_matches_are_counted_only_where_they_are_played():
 def test_the_configuration_of_a_campaign_begins_another(new_folder):
     folder = new_folder("first", "campaign.seed=5")
     assert load_config(file=folder.path / "campaign.toml") == folder.config
-
-
-@pytest.mark.parametrize(("old", "new"), loading._RENAMED.items())
-def test_renamed_settings_are_read_under_their_old_names(old, new, tmp_path):
-    default = flat_values(config_values(CampaignConfig()))[new]
-    value = not default if isinstance(default, bool) else type(default)(default / 2)
-    group, _, name = old.partition(".")
-    changed = load_config(settings=[f"{old}={str(value).lower()}"])
-    assert flat_values(config_values(changed))[new] == value
-    assert build_config({group: {name: value}}) == changed
-    file = tmp_path / "old.toml"
-    file.write_text(format_toml({group: {name: value}}))
-    assert load_config(file=file) == changed
 
 
 # Where the work is done may change when a campaign is resumed; what is learnt may not.

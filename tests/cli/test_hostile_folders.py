@@ -83,8 +83,8 @@ def test_names_as_long_as_they_may_be_and_others_in_a_folder_are_harmless(chess_
     "campaign fork campaign --at 2 --dir fork --set campaign.iterations=3",
 ])
 def test_a_shard_that_lost_its_manifest_is_not_passed_over_bug(refused, folder, command):
-    (folder.shard(0, 1) / "MANIFEST.json").unlink()
-    assert "shard-0001/MANIFEST.json is missing" in refused(*command.split(), may_print=True)
+    folder.shard(0, 1).write_bytes(folder.shard(0, 1).read_bytes()[:-9])
+    assert "shard-0001" in refused(*command.split(), may_print=True)
 
 
 def test_a_lost_receipt_is_said_wherever_iterations_are_shown_bug(chess_snn, folder):

@@ -21,7 +21,7 @@ import zstandard
 from hypothesis import given, settings
 from made_records import any_records, assert_same_records, make_records
 from shard_writers import records_of, write_for_ever, write_under_limit
-from stored_shards import as_folder, forge, forge_files, zipped_part
+from stored_shards import forge, forge_files, zipped_part
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
@@ -29,7 +29,6 @@ from chess_snn.data import (
     GameRecords,
     archive,
     concatenate,
-    is_committed,
     read_folder,
     read_manifest,
     read_shard,
@@ -180,16 +179,6 @@ def test_a_shard_is_one_file_that_is_the_same_whenever_it_is_written(tmp_path, s
         assert opened.testzip() is None
 
 
-def test_a_shard_of_version_2_holds_the_same_games_in_a_folder(tmp_path, shard, records):
-    folder = as_folder(shard, tmp_path / "folder")
-    assert (folder / "states" / "zarr.json").is_file()
-    found, manifest = read_shard(folder)
-    assert manifest.meta["shard_version"] == 2
-    assert_same_records(found, records, exact=False)
-    assert is_committed(folder)
-    assert write_shard(folder, records, META) == manifest, "what is there stays"
-
-
 def test_concatenated_shards_hold_the_games_of_both():
     rng = np.random.default_rng(5)
     parts = [make_records(rng, lengths) for lengths in ([2, 3], [4], [1, 1, 1])]
@@ -249,13 +238,6 @@ def test_a_shard_that_is_truncated_anywhere_is_refused(shard):
         for read in (read_shard, read_manifest):
             with pytest.raises(DamagedFolderError):
                 read(shard)
-
-
-def test_an_extra_file_in_a_folder_is_refused(shard):
-    shard = as_folder(shard, shard.with_name("folder"))
-    (shard / "states" / "c.9.0").write_bytes(b"")
-    with pytest.raises(CorruptDataError, match=r"c\.9\.0: not listed"):
-        read_shard(shard)
 
 
 def commit_columns(shard, columns, meta):
@@ -367,12 +349,10 @@ def test_records_too_large_for_a_shard_are_not_written(tmp_path, records, monkey
 
 
 def test_a_sparse_file_is_refused_before_it_is_read(shard):
-    folder = as_folder(shard, shard.with_name("folder"))
-    for path, large in ((shard, shard), (folder, folder / "actions" / "c.0")):
-        with large.open("r+b") as file:
-            file.truncate(1 << 40)
-        with pytest.raises(DamagedFolderError):
-            read_shard(path)
+    with shard.open("r+b") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(DamagedFolderError):
+        read_shard(shard)
 
 
 def test_a_missing_column_is_refused(tmp_path, records):
@@ -385,7 +365,7 @@ def test_a_missing_column_is_refused(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("kind", "version", "message"),
-    [("shard", 0, "version 0"),
+    [("shard", 2, "version 2"),
      ("shard", 4, "version 4"),
      ("shard", None, "version None"),
      ("checkpoint", 2, "'checkpoint'")],

@@ -10,12 +10,12 @@ from chess_snn.campaign import CampaignFolder, read_receipt
 from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_promotions
+from chess_snn.campaign.strength.champions import read_hand_promotions
 from chess_snn.campaign.strength.gating_match import gating_state
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.match_schedule import ScheduledMatch
-from chess_snn.campaign.strength.reports import read_report
-from chess_snn.data import check_shard, read_manifest, read_shard, write_shard
+from chess_snn.campaign.strength.reports import CONVERSION_REPORTS
+from chess_snn.data import check_shard, read_manifest
 from chess_snn.data.manifest import MANIFEST_NAME
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
@@ -33,10 +33,8 @@ SMALL_FILES: dict[str, Reader] = {
     "matches/gen-000001/random.json":
         lambda folder: read_match(SPEC, folder.match("gen-000001", "random")),
     "matches/gen-000001/conversion.json":
-        lambda folder: read_report(folder.match("gen-000001", "conversion")),
-    f"games/iter-000000/shard-0000/{MANIFEST_NAME}":
-        lambda folder: read_manifest(folder.shard(0, 0)),
-    "games/iter-000000/shard-0002": lambda folder: check_shard(folder.shard(0, 2)),
+        lambda folder: CONVERSION_REPORTS.read(folder.match("gen-000001", "conversion")),
+    "games/iter-000000/shard-0000": lambda folder: check_shard(folder.shard(0, 0)),
     f"checkpoints/gen-000001/{MANIFEST_NAME}":
         lambda folder: read_manifest(folder.checkpoint(1)),
 }
@@ -45,11 +43,7 @@ SMALL_FILES: dict[str, Reader] = {
 
 @pytest.fixture
 def stored(tmp_path: Path) -> CampaignFolder:
-    folder = copy_campaign(tmp_path)
-    promote_by_hand(folder, 1, "ada", "to have one")
-    records, manifest = read_shard(folder.shard(0, 0))
-    write_shard(folder.shard(0, 2), records, dict(manifest.meta))
-    return folder
+    return copy_campaign(tmp_path)
 
 
 def flips(content: bytes, step: int) -> Iterator[bytes]:
@@ -87,7 +81,7 @@ def swap(path: Path, old: bytes, new: bytes) -> None:
 
 def test_a_plan_with_another_figure_is_restored_from_its_receipt(stored: CampaignFolder) -> None:
     path, sound = stored.plan(1), read_plan(stored, 1)
-    swap(path, b'"progress_first": 0.5', b'"progress_first": 0.4')
+    swap(path, b'"progress_first": 1.0', b'"progress_first": 0.9')
     with pytest.raises(CorruptDataError, match="--repair"):
         read_plan(stored, 1)
     findings = verify_campaign(stored)
@@ -100,7 +94,7 @@ def test_a_plan_with_another_figure_is_restored_from_its_receipt(stored: Campaig
 
 def test_a_part_of_a_match_with_another_result_decides_nothing(stored: CampaignFolder) -> None:
     match = ScheduledMatch(
-        "gen-000002", "champion-000001", generation=2, opponent=1, simulations=2, num_openings=2
+        "gen-000002", "champion-000000", generation=2, opponent=0, simulations=2, num_openings=2
     )
     part = stored.match_part(match.event, match.name, 0)
     part.write_bytes(stored.match("gen-000001", "random").read_bytes())

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import small_campaigns
 from damaged_inputs import scratch
-from stored_shards import as_folder
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.strength.champions import promote_by_hand
-from chess_snn.data import write_shard
+from chess_snn.data import staged_folder, write_shard
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network, save_network
 from chess_snn.pgn.folder import ImportFolder, ImportSource
@@ -39,9 +38,14 @@ def stored_shard() -> Path:
 
 
 @cache
-def stored_shard_folder() -> Path:
-    """The same games as an earlier version stored them."""
-    return as_folder(stored_shard(), scratch() / "shard-folder")
+def stored_folder() -> Path:
+    """A committed folder of two files."""
+    with staged_folder(scratch() / "folder") as stage:
+        (stage.path / "inner").mkdir()
+        for name in ("a", "inner/b"):
+            (stage.path / name).write_text(name)
+        stage.commit("test", {"game": "chess"})
+    return scratch() / "folder"
 
 
 @cache

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from stored_inputs import (
     GAME,
     stored_campaign,
+    stored_folder,
     stored_import,
     stored_shard,
-    stored_shard_folder,
     stored_weights,
 )
 from stored_shards import forge, forge_files, zipped_part
@@ -100,12 +100,12 @@ def types_of(facts) -> list[type]:
 
 
 @fuzz(
-    lambda: [(stored_shard_folder() / MANIFEST_NAME).read_bytes()], changed_signed_file,
+    lambda: [(stored_folder() / MANIFEST_NAME).read_bytes()], changed_signed_file,
     edited(lambda manifest: manifest.update(files="None"), sign),
 )
 def test_manifest(data):
     """All that a manifest lists lies in its folder, and a folder that is verified is as listed."""
-    folder = stored_shard_folder()
+    folder = stored_folder()
     with replaced(folder / MANIFEST_NAME, data):
         manifest = read_manifest(folder)
         for name in manifest.files:

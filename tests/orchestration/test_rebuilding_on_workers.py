@@ -68,7 +68,7 @@ def rebuilder_from_copies(
     """Rebuilds by copying the original, on a worker."""
 
     def copy(_: CampaignFolder, stored: Stored) -> object:
-        return run_on_device(shutil.copytree, originals / stored.name, stored.path(folder))
+        return run_on_device(shutil.copy, originals / stored.name, stored.path(folder))
 
     return Rebuilder(folder, told.append, copy)
 
@@ -78,8 +78,8 @@ def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
     folder: CampaignFolder, tmp_path: Path
 ) -> None:
     shutil.copytree(folder.path, tmp_path / "originals")
-    (folder.shard(0, 1) / "zarr.json").write_bytes(b"")
-    shutil.rmtree(folder.shard(1, 0))
+    folder.shard(0, 1).write_bytes(b"")
+    folder.shard(1, 0).unlink()
     told: list[str] = []
     with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).run):
         assert run_all_on_devices([(count_games, shard) for shard in shards_of(folder)]) == [3] * 4
@@ -96,7 +96,7 @@ def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
     folder: CampaignFolder, tmp_path: Path
 ) -> None:
     shutil.copytree(folder.path, tmp_path / "originals")
-    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    folder.shard(0, 0).write_bytes(b"")
     told: list[str] = []
     with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).run):
         assert run_all_on_devices([(count_games, folder.shard(0, 0))] * 6) == [3] * 6
@@ -105,7 +105,7 @@ def test_one_damaged_shard_is_mended_once_for_all_who_meet_it(
 
 @pytest.mark.slow
 def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
-    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    folder.shard(0, 0).write_bytes(b"")
 
     def give_up(work: Callable[[], object]) -> object:
         try:
@@ -113,7 +113,7 @@ def test_what_cannot_be_mended_ends_the_call(folder: CampaignFolder) -> None:
         except DamagedFolderError as error:
             raise BeyondRepairError(f"no way: {error}") from error
 
-    with rebuilds_by(give_up), pytest.raises(BeyondRepairError, match=r"no way: .*zarr\.json"):
+    with rebuilds_by(give_up), pytest.raises(BeyondRepairError, match=r"no way: .*shard-0000"):
         run_on_device(count_games, folder.shard(0, 0))
 
 
@@ -152,7 +152,7 @@ def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
 
 
 def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolder) -> None:
-    (folder.shard(0, 0) / "zarr.json").write_bytes(b"")
+    folder.shard(0, 0).write_bytes(b"")
     with pytest.raises(DamagedFolderError) as raised:
         run_on_device(count_games, folder.shard(0, 0))
     assert raised.value.folder == folder.shard(0, 0)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 import small_campaigns as made
 from read_page import read_page, rows_of
-from stored_files import ARCHIVES, copy_campaign, networks_of_the_oldest, unpack
+from stored_files import ARCHIVES, unpack
 from typer.testing import CliRunner
 
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
@@ -246,12 +246,6 @@ def test_a_damaged_receipt_is_one_line(tmp_path):
     done = CliRunner().invoke(app, ["report", str(folder.path)])
     assert isinstance(done.exception, CorruptDataError)
     assert not (folder.path / "report.html").exists()
-
-
-def test_the_campaign_of_an_older_version_has_a_page(tmp_path):
-    with networks_of_the_oldest():
-        page = read_page(report_html(copy_campaign(tmp_path)))
-    assert len(rows_of(page, "Iterations")) == 3
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)

@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 import small_campaigns
-from made_games import plain_records
-from stored_shards import as_folder
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import HandPromotion, champion_of, read_hand_promotions
-from chess_snn.data import read_shard, with_digest, write_json, write_shard
+from chess_snn.data import read_folder, staged_folder, with_digest, write_json
 from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError, UsageError
 from chess_snn.pgn.folder import IMPORT_FILE, ImportFolder, ImportSource
@@ -148,11 +146,13 @@ def test_the_name_of_a_player_is_no_path(campaign, name):
         assert path.resolve().parent.parent == (campaign.path / "matches").resolve()
 
 
-def test_a_shard_that_is_a_link_to_files_elsewhere_is_refused(tmp_path):
-    write_shard(tmp_path / "file", plain_records([1]), {"game": "chess"})
-    as_folder(tmp_path / "file", tmp_path / "shard")
-    column = tmp_path / "shard" / "actions"
-    column.rename(tmp_path / "elsewhere")
-    column.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CorruptDataError, match="actions"):
-        read_shard(tmp_path / "shard")
+def test_a_committed_folder_with_a_link_to_files_elsewhere_is_refused(tmp_path):
+    with staged_folder(tmp_path / "folder") as stage:
+        (stage.path / "inner").mkdir()
+        (stage.path / "inner" / "file").write_text("x")
+        stage.commit("test", {})
+    inner = tmp_path / "folder" / "inner"
+    inner.rename(tmp_path / "elsewhere")
+    inner.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CorruptDataError, match="inner"):
+        read_folder(tmp_path / "folder")

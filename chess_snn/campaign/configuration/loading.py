@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import date, time
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import tomli_w
 from pydantic.fields import FieldInfo
@@ -28,22 +28,9 @@ _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
 _MOST_BYTES = 1 << 20
 """Limit of a file of settings; a sparse one could be larger than the memory."""
-_RENAMED: Final = {
-    "evaluation.climb": "evaluation.ladder_test",
-    "evaluation.climb_games": "evaluation.ladder_test_games",
-    "evaluation.climb_pairs": "evaluation.ladder_test_pairs",
-    "evaluation.climb_interval": "evaluation.ladder_test_interval",
-    "self_play.cut_value_limit": "self_play.truncated_value_limit",
-}
-"""Settings by the names of earlier versions, which stored campaigns and users' files still have."""
-
 _REMOVED: dict[str, frozenset[str]] = {
-    "cluster": frozenset({
-        "host", "jobs", "job_cores", "job_gpus", "job_memory_gib", "job_hours", "queue", "account",
-        "directives", "setup", "image", "namespace", "volume_claim", "certificates_secret",
-        "wait_s", "shared_storage", "training_machines", "trust_network",
-    }),
-    "execution": frozenset({"training_shares", "retries"}),
+    "cluster": frozenset({"wait_s", "shared_storage", "training_machines", "trust_network"}),
+    "execution": frozenset({"retries"}),
     "storage": frozenset({"object_store", "endpoint", "patience_s", "worker_cache_mib"}),
     "self_play": frozenset({
         "resignation", "resignation_error_limit", "resignation_played_on", "mismatch_plies",
@@ -57,7 +44,7 @@ _REMOVED: dict[str, frozenset[str]] = {
     "evaluation": frozenset({"opening_plies"}),
     "promotion": frozenset({"alpha", "beta", "simulations"}),
 }
-"""Settings that earlier versions had, by group; stored configurations are read without them."""
+"""Settings that were removed, by group; stored configurations are read without them."""
 
 Setting: TypeAlias = str | tuple[str, object]
 """A text such as ``training.batch_size=512``, or a dotted name and its value."""
@@ -243,8 +230,7 @@ def _merge_settings(onto: Json, settings: Sequence[Setting]) -> None:
 
 def _name_and_value(setting: Setting) -> tuple[str, object]:
     if not isinstance(setting, str):
-        name, value = setting
-        return _RENAMED.get(name, name), value
+        return setting
     name, equals, value = setting.partition("=")
     if not equals or not name.strip():
         raise ConfigError(f"--set takes name=value, got {setting!r}; e.g. training.batch_size=512")
@@ -256,8 +242,7 @@ def _name_and_value(setting: Setting) -> tuple[str, object]:
         table["value"] = value.strip()
     if len(table) > 1:
         raise ConfigError(f"--set takes one setting, got {setting!r}; repeat --set for another")
-    name = name.strip()
-    return _RENAMED.get(name, name), table["value"]
+    return name.strip(), table["value"]
 
 
 def _nested(name: str, value: object) -> Json:
@@ -285,16 +270,11 @@ def _merge(onto: Json, values: Mapping[str, Any]) -> None:
 
 
 def _of_present_version(values: Mapping[str, Any]) -> Json:
-    """``values`` without removed settings, and with renamed ones under their present names."""
+    """``values`` without removed settings."""
     present: Json = dict(values)
     for name, group in values.items():
         if isinstance(group, Mapping):
-            kept = {key: group[key] for key in group if key not in _REMOVED.get(name, ())}
-            renamed = {
-                _RENAMED[f"{name}.{key}"].partition(".")[2]: kept.pop(key)
-                for key in tuple(kept) if f"{name}.{key}" in _RENAMED
-            }
-            present[name] = renamed | kept  # present names win
+            present[name] = {key: group[key] for key in group if key not in _REMOVED.get(name, ())}
             if group and not present[name]:
                 del present[name]  # the group may be gone too
     return present

@@ -83,9 +83,8 @@ def play_shard(
         "simulations": simulations,
         "statistics": statistics.to_json(),
         _BEGAN_S: began_s,
-        **({} if games.num_shards is None else {
-            SHARDS_OF_ITERATION: games.num_shards, GAMES_BEFORE: games.first_game,
-        }),
+        SHARDS_OF_ITERATION: games.num_shards,
+        GAMES_BEFORE: games.first_game,
         # Positions of a call of the network, where memory ran out: games do not depend on it.
         **({} if evaluator.reduced_rows is None else {"reduced_rows": evaluator.reduced_rows}),
     }
@@ -125,5 +124,5 @@ def _shard_facts(path: Path, manifest: Manifest) -> ShardFacts:
         name=f"{path.parent.name}/{path.name}",
         bytes=manifest.num_bytes,
         statistics=SelfPlayStatistics.from_json(manifest.meta["statistics"]),
-        began_s=manifest.meta.get(_BEGAN_S),
+        began_s=manifest.meta[_BEGAN_S],
     )

@@ -52,7 +52,6 @@ from chess_snn.data import (
     write_text,
 )
 from chess_snn.data.files import make_folder, remove, sync_folder, temporary_sibling, writing
-from chess_snn.data.formats import DIGEST
 from chess_snn.data.plain_files import check_plain
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import CampaignError, ConfigError
@@ -61,8 +60,7 @@ from chess_snn.types import Json
 CONFIG_FILE = "campaign.toml"
 REPORT = "report.html"
 """A view of the rest, which any later report replaces: no artifact."""
-FORMAT = StoredFormat("campaign configuration", version=3, upgrades={1: dict, 2: dict})
-"""Version 2 may have an origin; in version 3 the identity has a digest of itself."""
+FORMAT = StoredFormat("campaign configuration", version=3)
 PART_MARK = ".part-"
 """In the names of parts of a match."""
 
@@ -88,7 +86,6 @@ _LEVELS = 2
 _LEVELS_OF_SERVICES = 16
 """Practically all levels: other programs write there, in place."""
 _IDENTITY = "identity"
-_FIRST_WITH_DIGEST = 3
 _ORIGIN = "origin"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
@@ -259,7 +256,7 @@ class CampaignFolder:
         return self.path / _SERVICES
 
     def shard(self, iteration: int, shard: int) -> Path:
-        """One shard: a Zip file, or the folder that an earlier version wrote."""
+        """One shard: a Zip file."""
         return self.path / SHARD.format(iteration=iteration, shard=shard)
 
     def checkpoint(self, generation: int) -> Path:
@@ -325,9 +322,8 @@ def _parsed(path: Path, text: str) -> CampaignFolder:
     known = str(identity.get("id", "")) if isinstance(identity, dict) else ""
     if not _ID.fullmatch(known):
         raise CampaignError(f"{file} has no identity.id; it was edited or truncated")
-    # The first ones did not say their version.
-    version = FORMAT.check(identity.get("schema", 1), file)
-    if (version >= _FIRST_WITH_DIGEST or DIGEST in identity) and not is_own_digest(identity):
+    FORMAT.check(identity.get("schema"), file)
+    if not is_own_digest(identity):
         raise CampaignError(
             f"the [identity] of {file} was changed since the campaign began; restore it from a copy"
         )

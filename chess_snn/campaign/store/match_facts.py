@@ -153,7 +153,7 @@ class LadderTestFacts(RatingFacts):
 
     simulations: int
     """Search budget of the network at each move; 0 is without search."""
-    scale: str | None
+    scale: str
     """The ladder that the rating belongs to, as :attr:`.Ladder.scale`."""
     rungs: list[MetRung]
     """The weakest first."""

@@ -34,16 +34,6 @@ Event = Literal["quarantined", "rebuilt", "dropped"]
 """What happened to an artifact: it was corrupt and is in quarantine; it was rebuilt from its
 inputs; or it cannot be rebuilt, and training continues without it."""
 
-_FIRST_EVENTS: Final = {"set aside": "quarantined", "made again": "rebuilt"}
-"""Of notes of version 1."""
-
-
-def _with_present_event(body: Json) -> Json:
-    event = body.get("event")
-    return body | {"event": _FIRST_EVENTS.get(str(event), event)}
-
-
-
 @dataclass(frozen=True, slots=True)
 class Note:
     """One event of one artifact."""
@@ -76,9 +66,7 @@ class Removal:
     removed: list[Removed]
 
 
-NOTES: Final = RecordFormat(
-    Note, StoredFormat("quarantine note", version=2, upgrades={1: _with_present_event})
-)
+NOTES: Final = RecordFormat(Note, StoredFormat("quarantine note", version=2))
 REMOVALS: Final = RecordFormat(Removal, StoredFormat("removal", version=1))
 
 

@@ -11,7 +11,7 @@ before it plays, and one that is killed and resumed is the same.
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -126,19 +126,14 @@ class ProgressPlan:
     elapsed_s: NonNegativeFloat
     """Seconds that the campaign had run when it began, pauses left out. Its network may have been
     in training still."""
-    num_shards: PositiveInt | None = None
-    """Shards of its games; None in a plan of before version 3, where the settings alone say it; see
-    :func:`num_shards`."""
+    num_shards: PositiveInt
+    """Shards of its games."""
 
     def __post_init__(self) -> None:
         check_range("progress_last", self.progress_last, ge=self.progress_first, le=1)
 
 
-PLANS: Final = RecordFormat(
-    ProgressPlan,
-    StoredFormat("plan", version=3, upgrades={2: dict}, has_digest=True),
-)
-"""Before version 3 a plan did not say into how many shards the games are divided."""
+PLANS: Final = RecordFormat(ProgressPlan, StoredFormat("plan", version=3, has_digest=True))
 
 
 class CampaignClock:
@@ -167,9 +162,8 @@ def begin_iteration(
     """
     if folder.plan(iteration).exists():
         return read_plan(folder, iteration)
-    plan = next_plan(folder, iteration, elapsed_s)
+    plan = next_plan(folder, iteration, elapsed_s, num_workers)
     if plan is not None:
-        plan = replace(plan, num_shards=_num_shards(folder, iteration, num_workers))
         write_plan(folder, plan)
         failpoint("plan.committed")
     return plan
@@ -200,23 +194,22 @@ def read_plans(folder: CampaignFolder) -> list[ProgressPlan]:
     return read_numbered(folder.plan, partial(read_plan, folder))
 
 
-def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int | None:
+def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int:
     """As the workers want it; as the shards have it that a plan which was lost has left."""
     for shard in sorted(folder.shard(iteration, 0).parent.glob("shard-*")):
         try:
-            noted = read_manifest(shard).meta.get(SHARDS_OF_ITERATION)
+            return int(read_manifest(shard).meta[SHARDS_OF_ITERATION])
         except CorruptDataError:
             continue  # it is played again
-        return None if noted is None else int(noted)
     return folder.config.self_play.num_shards(num_workers)
 
 
 def next_plan(
-    folder: CampaignFolder, iteration: int, elapsed_s: float
+    folder: CampaignFolder, iteration: int, elapsed_s: float, num_workers: int = 1
 ) -> ProgressPlan | None:
     """What :func:`begin_iteration` would commit for an iteration that has no plan yet.
 
-    The number of shards is left open. Progress continues from the plan before, linearly to
+    Progress continues from the plan before, linearly to
     1 at the campaign's end: where the campaign was extended, or is a fork of another length, it
     rises more slowly from there on, and never falls. One that had ended stays at 1.
     """
@@ -227,21 +220,23 @@ def next_plan(
     if is_over:
         return None
     before = read_plan(folder, iteration - 1) if iteration > 0 else None
+    shards = _num_shards(folder, iteration, num_workers)
     if length.hours:
         extension = newest_extension(folder)
         least = 0.0 if extension is None else extension.progress
-        return _next_by_hours(iteration, length.hours * S_PER_HOUR, elapsed_s, before, least)
+        first, last = _progress_by_hours(length.hours * S_PER_HOUR, elapsed_s, before, least)
+        return ProgressPlan(iteration, first, last, elapsed_s, shards)
     first, last = iteration / length.iterations, (iteration + 1) / length.iterations
     if before is not None and before.progress_last != first:
         first = before.progress_last
         last = min(1.0, first + (1.0 - first) / (length.iterations - iteration))
-    return ProgressPlan(iteration, first, last, elapsed_s)
+    return ProgressPlan(iteration, first, last, elapsed_s, shards)
 
 
-def _next_by_hours(
-    iteration: int, limit_s: float, elapsed_s: float, before: ProgressPlan | None, least: float
-) -> ProgressPlan:
-    """The plan of an iteration that begins at ``elapsed_s``; its progress is at least ``least``."""
+def _progress_by_hours(
+    limit_s: float, elapsed_s: float, before: ProgressPlan | None, least: float
+) -> tuple[float, float]:
+    """First and last progress of an iteration that begins at ``elapsed_s``, at least ``least``."""
     progress, gain = elapsed_s / limit_s, 0.0
     if before is not None and before.progress_first == before.elapsed_s / limit_s:
         gain = max(0.0, progress - before.progress_first)
@@ -250,7 +245,7 @@ def _next_by_hours(
         rest = (1.0 - before.progress_first) * lasted_s / (limit_s - before.elapsed_s)
         progress = max(least, before.progress_first + rest)
         gain = (1.0 - progress) * lasted_s / (limit_s - elapsed_s)
-    return ProgressPlan(iteration, progress, min(1.0, progress + gain), elapsed_s)
+    return progress, min(1.0, progress + gain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,15 +257,13 @@ class ShardGames:
     """Of :func:`chess_snn.self_play.play_games`."""
     first_game: int
     """Number of the first game among those with this seed, from 0."""
-    num_shards: int | None
-    """Shards that share the seed; None in an iteration that began before plans said how many there
-    are. There each shard has a seed of its own."""
+    num_shards: int
+    """Shards that share the seed."""
 
 
 def num_shards(folder: CampaignFolder, iteration: int) -> int:
     """Shards of ``iteration``. Raises as :func:`read_plan`."""
-    planned = read_plan(folder, iteration).num_shards
-    return folder.config.self_play.least_shards if planned is None else planned
+    return read_plan(folder, iteration).num_shards
 
 
 def shard_paths(folder: CampaignFolder, iteration: int) -> list[Path]:
@@ -282,11 +275,5 @@ def games_of_shard(folder: CampaignFolder, iteration: int, shard: int) -> ShardG
     """The games that ``shard`` of ``iteration`` is to have. Raises as :func:`read_plan`."""
     settings, seed = folder.config.self_play, folder.config.campaign.seed
     planned, games = read_plan(folder, iteration).num_shards, settings.games_per_iteration
-    if planned is None:
-        first = shard * settings.games_per_shard
-        return ShardGames(
-            min(settings.games_per_shard, games - first),
-            derive_seed(seed, "self_play", iteration, shard), 0, None,
-        )
     first, end = shard * games // planned, (shard + 1) * games // planned
     return ShardGames(end - first, derive_seed(seed, "self_play", iteration), first, planned)

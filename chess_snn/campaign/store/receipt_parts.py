@@ -33,8 +33,8 @@ class ShardFacts:
     """``iter-000012/shard-0003``."""
     bytes: int
     statistics: SelfPlayStatistics
-    began_s: float | None = None
-    """When its worker began to play, in seconds since 1970; None in shards of earlier versions."""
+    began_s: float
+    """When its worker began to play, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class PromotionFacts:
     elo_ahead_high: float | None = None
     """95 % interval; None where that end is not finite."""
     games_rated: int | None = None
-    """Games of either network in that fit; None in receipts of earlier versions."""
+    """Games of either network in that fit; None if no fit has both."""
     points_ahead: MeanInterval | None = None
     """Points by which the candidate is ahead on a seed; None in a game of two players."""
 
@@ -112,10 +112,9 @@ class PromotionFacts:
         if self.elo_ahead is None:
             decided = f"{verdict} by"
         else:
-            known = self.games_rated is not None
-            games = f"{self.games_rated:,} games" if known else "all games so far"
             word = "better" if self.elo_ahead >= 0.0 else "worse"
-            decided = f"{verdict}: {abs(self.elo_ahead):.0f} Elo {word} by {games}"
+            ahead = f"{abs(self.elo_ahead):.0f} Elo {word}"
+            decided = f"{verdict}: {ahead} by {self.games_rated:,} games"
             if self.verdict == "reject" and self.elo_ahead >= 0.0:
                 decided += ", which does not outweigh the lost match"
             decided += ";"

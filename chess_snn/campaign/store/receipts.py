@@ -29,53 +29,8 @@ from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files, re
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.self_play import SelfPlayStatistics, combine
-from chess_snn.types import Json
 
-_RENAMED: Final = {"climb": "ladder_test", "capped": "truncated", "gate": "gating_match"}
-"""Fields by their names before version 5, and in matches before version 6."""
-
-
-def _with_present_names(body: Json) -> Json:
-    """``body`` of version 4 with the field names of version 5."""
-    renamed = _renamed(body)
-    return renamed | {
-        name: _renamed(renamed[name]) for name in ("promotion", "seconds")
-        if isinstance(renamed.get(name), dict)
-    }
-
-
-def _with_truncated_games(body: Json) -> Json:
-    """``body`` of version 5 with the names that version 6 has in matches and their reports."""
-    reports = {
-        name: report_of_present_version(body[name])
-        for name in ("conversion", "ladder_test") if isinstance(body.get(name), dict)
-    }
-    matches = body.get("matches")
-    if isinstance(matches, list):
-        matches = [_renamed(match) if isinstance(match, dict) else match for match in matches]
-    return body | reports | {"matches": matches}
-
-
-def report_of_present_version(report: Json) -> Json:
-    """A report on won positions or a ladder test of version 2 as version 3 would have it."""
-    renamed = _renamed(report)
-    if "bracket" not in renamed:
-        return renamed
-    simulations = str(renamed.get("player")).partition("@")[2]  # as in gen-000012@64
-    budget = int(simulations) if simulations.isdecimal() else 0
-    return {"simulations": budget, "scale": None} | renamed
-
-
-def _renamed(part: Json) -> Json:
-    """``part`` with the present names of its fields."""
-    return {_RENAMED.get(name, name): value for name, value in part.items()}
-
-
-FORMAT: Final = StoredFormat(
-    "receipt", version=6,
-    upgrades={3: dict, 4: _with_present_names, 5: _with_truncated_games}, has_digest=True,
-)
-"""Before version 4 the plan was one of version 2."""
+FORMAT: Final = StoredFormat("receipt", version=6, has_digest=True)
 
 MOST_UNDER_WAY: Final = 3
 """Iterations that may have a plan and no receipt yet."""
@@ -121,18 +76,11 @@ class Receipt:
         return combine([shard.statistics for shard in self.shards])
 
     @property
-    def playing_s(self) -> float | None:
-        """Seconds in which at least one shard was played, in whichever processes; None if unknown.
-
-        Shards of earlier versions do not say when they were played. The stage's wall clock counts
-        for them, unless one took longer: that one was found, played by an earlier process.
-        """
+    def playing_s(self) -> float:
+        """Seconds in which at least one shard was played, in whichever processes."""
         lasted = [(shard.began_s, shard.statistics.seconds) for shard in self.shards]
-        if any(began_s is None for began_s, _ in lasted):
-            wall_s = self.seconds.self_play
-            return wall_s if wall_s >= max(seconds for _, seconds in lasted) else None
         total_s, end_s = 0.0, -inf
-        for began_s, seconds in sorted((began_s or 0.0, seconds) for began_s, seconds in lasted):
+        for began_s, seconds in sorted(lasted):
             total_s += max(0.0, began_s + seconds - max(began_s, end_s))
             end_s = max(end_s, began_s + seconds)
         return total_s

@@ -83,7 +83,7 @@ def strength_of(config: CampaignConfig, receipt: Receipt) -> Strength | None:
         if test.elo is None:
             return None
         return Strength(
-            "elo", test.scale or "", test.simulations, test.elo, test.elo_low, test.elo_high,
+            "elo", test.scale, test.simulations, test.elo, test.elo_low, test.elo_high,
             test.num_games,
         )
     points = next((match.points.a for match in receipt.matches if match.points), None)

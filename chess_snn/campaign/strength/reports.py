@@ -8,7 +8,6 @@ from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.match_facts import ConversionFacts, LadderTestFacts
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.store.receipts import report_of_present_version
 from chess_snn.campaign.store.typed_json import RecordFormat, Stored
 from chess_snn.campaign.strength.match_schedule import CONVERSION, event_of
 from chess_snn.data import StoredFormat, write_text
@@ -17,9 +16,7 @@ from chess_snn.failpoints import failpoint
 from chess_snn.search import make_search
 from chess_snn.types import Progress
 
-_FORMAT: Final = StoredFormat(
-    "report", version=3, upgrades={2: report_of_present_version}, has_digest=True
-)
+_FORMAT: Final = StoredFormat("report", version=3, has_digest=True)
 
 
 CONVERSION_REPORTS: Final = RecordFormat(ConversionFacts, _FORMAT)
