@@ -10,7 +10,7 @@ across ``exec``) and then becomes the command, or watches it::
 
 In a shell, ``python -m chess_snn.processes --tree GRACE_S COMMAND...`` does the second.
 
-On other systems, the next start has to stop what a killed process left (:func:`end_session`).
+On other systems, the next start has to stop what a killed process left (:func:`end`).
 
 The file is run by its path and imports nothing of this project: it costs one bare interpreter.
 """
@@ -60,7 +60,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 def start(
     command: Sequence[str], *, environment: Mapping[str, str] | None = None,
     stdout: IO[Any] | int | None = None, stderr: IO[Any] | int | None = None,
-    tree_grace_s: float | None = None, inherited: Sequence[int] = (),
+    tree_grace_s: float | None = None, inherited: Sequence[int] = (), stays: bool = False,
 ) -> "subprocess.Popen[bytes]":
     """Start a child in a session of its own; on Linux it ends with the *thread* that called this.
 
@@ -75,10 +75,12 @@ def start(
             the command, which may have sessions of their own: so many seconds after SIGTERM the
             rest is killed. Needs psutil.
         inherited: open files that the command takes over, under the same numbers.
+        stays: whether it goes on when this process ends.
     """
     tree = [] if tree_grace_s is None else [_TREE, str(tree_grace_s)]
+    bound = [] if stays else [sys.executable, "-I", __file__, str(os.getpid()), *tree]
     return subprocess.Popen(
-        [sys.executable, "-I", __file__, str(os.getpid()), *tree, *command],
+        [*bound, *command],
         env=os.environ | dict(environment or {}), stdin=subprocess.DEVNULL, stdout=stdout,
         stderr=stderr, start_new_session=True, pass_fds=inherited,
     )
@@ -94,24 +96,24 @@ def group_command(command: Sequence[str]) -> list[str]:
 
 
 def stop(child: "subprocess.Popen[bytes]", grace_s: float = STOP_TIMEOUT_S) -> None:
-    """End a child that leads a session, and everything in it: SIGTERM, then SIGKILL."""
-    end_session(child.pid, lambda: child.poll() is not None, grace_s)
+    """End a child that leads a session, and everything in it."""
+    end(partial(os.killpg, child.pid), lambda: child.poll() is not None, grace_s)
     child.wait()
 
 
-def end_session(
-    leader: int, has_ended: Callable[[], bool], grace_s: float = STOP_TIMEOUT_S
+def end(
+    send: Callable[[int], object], has_ended: Callable[[], bool], grace_s: float = STOP_TIMEOUT_S
 ) -> None:
-    """End process ``leader``, which need not be a child, and everything in its session.
+    """End a process, which need not be a child, or a session: SIGTERM, then SIGKILL.
 
     Args:
-        leader: its id.
-        has_ended: whether the leader has.
+        send: sends a signal.
+        has_ended: whether the process, or the session's leader, has.
         grace_s: time between SIGTERM and SIGKILL.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
-            os.killpg(leader, number)
+            send(number)
         except ProcessLookupError:  # all of them have ended
             return
         deadline = time.monotonic() + grace_s

@@ -6,9 +6,11 @@ lock on the record until it ends, however it ends.
 
 import fcntl
 import json
+import os
 import socket
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeVar
 
@@ -90,7 +92,7 @@ def _stop_leftover(left: ServerRecord) -> None:
     with suppress(psutil.NoSuchProcess, ValueError):
         process = psutil.Process(left.pid)
         if abs(process.create_time() - left.started) < _CLOCK_DRIFT_S:
-            processes.end_session(left.pid, lambda: has_ended(process))
+            processes.end(partial(os.killpg, left.pid), lambda: has_ended(process))
 
 
 def has_ended(process: psutil.Process) -> bool:

@@ -11,8 +11,6 @@ which the next command finds them; the supervisor holds a lock on it::
 Light to import: only the supervisor needs Prefect.
 """
 
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -171,11 +169,11 @@ def start_in_background(options: Sequence[str], directory: Path, tell: LogFn) ->
         make_folder(directory)
         log = log_file.open("wb")
     with log:
-        supervisor = subprocess.Popen(
+        supervisor = processes.start(
             [sys.executable, "-m", "chess_snn", "up", "--foreground", *options],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            stdout=log, stderr=subprocess.STDOUT, stays=True,
             # So that each line is in the file at once.
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            environment={"PYTHONUNBUFFERED": "1"},
         )
     try:
         _follow(supervisor, log_file, tell)
@@ -209,13 +207,5 @@ def stop_services(directory: Path) -> bool:
         return False
     with suppress(psutil.NoSuchProcess):  # it has just ended
         process = psutil.Process(supervisor.pid)
-        for number, timeout_s in (
-            (signal.SIGTERM, STOP_TIMEOUT_S), (signal.SIGKILL, processes.KILL_TIMEOUT_S),
-        ):
-            process.send_signal(number)
-            deadline = time.monotonic() + timeout_s
-            while not has_ended(process) and time.monotonic() < deadline:
-                time.sleep(_POLL_S)
-            if has_ended(process):
-                break
+        processes.end(process.send_signal, lambda: has_ended(process), STOP_TIMEOUT_S)
     return True

@@ -4,16 +4,28 @@ import os
 import secrets
 import shlex
 import socket
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NoReturn
 
 import httpx
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.exceptions import ObjectAlreadyExists
+from prefect.settings import (
+    PREFECT_API_AUTH_STRING,
+    PREFECT_API_URL,
+    PREFECT_SERVER_ALLOW_EPHEMERAL_MODE,
+    temporary_settings,
+)
+from prefect.workers.process import ProcessWorker
 
 from chess_snn.credentials import CREDENTIALS_FILE_VARIABLE, Credentials
 from chess_snn.data import write_text
@@ -21,9 +33,9 @@ from chess_snn.errors import UsageError
 from chess_snn.processes import KILL_TIMEOUT_S
 from chess_snn.types import LogFn
 from flows import servers
-from flows.deploying import POOL, deploy
 from flows.prefect_access import AUTH_VARIABLE, CREDENTIALS_FILE
 from flows.prefect_database import HOME_VARIABLE
+from flows.prefect_errors import check_server
 from flows.server_processes import WATCH_PERIOD_S, Server, ServerSpec
 from flows.server_records import write_record
 from flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owned_folder
@@ -32,6 +44,12 @@ from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_
 START_TIMEOUT_S: Final = 180.0
 """Of each server. The first start creates databases: some 10 s for Prefect and 30 s for MLflow on
 a quick machine."""
+
+POOL: Final = "chess"
+"""Work pool of ``prefect.yaml``."""
+PREFECT_FILE: Final = Path(__file__).with_name("prefect.yaml")
+"""A link to the file in the root of the repository, and a copy of that once installed."""
+DEPLOY_TIMEOUT_S: Final = 180.0
 
 _QUERY_S: Final = 2
 """Seconds between two looks of the worker for new runs."""
@@ -42,7 +60,7 @@ _PASSWORDS_FOR_MLFLOW: Final = "flask_wtf"
 """A package that MLflow needs in order to ask for passwords."""
 
 
-def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> None:
+def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> NoReturn:
     """Run all services until a signal or an error ends them; nothing of them is left then.
 
     Call it from the main thread: the services end with the thread that calls.
@@ -59,15 +77,15 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
     running: list[Server] = []
 
     def start(spec: ServerSpec) -> Server:
-        running.append(Server(spec, tell))
-        return running[-1]
+        running.append(server := Server(spec, tell))
+        stack.callback(server.stop)
+        return server
 
     def wait(server: Server) -> None:
         seconds = server.wait_until_healthy(START_TIMEOUT_S)
         tell(f"{server.spec.name} is up after {seconds:.0f} s")
 
     with owned_folder(directory) as record, ExitStack() as stack:
-        stack.callback(_stop_all, running)
         running_services = ServicesRecord(
             socket.gethostname(), os.getpid(), settings.prefect_url, settings.mlflow_url,
             made_credentials=settings.credentials is None,
@@ -76,28 +94,57 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> Non
         prefect = start(prefect_spec(directory, settings))
         mlflow = start(mlflow_spec(directory, settings))
         wait(prefect)
-        tell(f"deployments: {', '.join(deploy(client_environment(directory, settings)))}")
+        deploy(client_environment(directory, settings))
+        tell("deployment: campaign/local")
         start(worker_spec(directory, settings))
         wait(mlflow)
         summary = _summary(directory, settings, _mlflow_pages(settings, tell))
         tell(summary)  # first, so that a command that waits for the record has shown all lines
         write_record(record, replace(running_services, summary=summary))
-        _watch(running)
+        while True:
+            time.sleep(WATCH_PERIOD_S)
+            for server in running:
+                server.restart_if_ended()
 
 
-def _watch(running: list[Server]) -> NoReturn:
-    """Start services that have ended again."""
-    while True:
-        time.sleep(WATCH_PERIOD_S)
-        for server in running:
-            server.restart_if_ended()
+def deploy(environment: Mapping[str, str]) -> None:
+    """Create the work pool if it is missing, and register or update the deployment.
 
+    ``environment`` is added to this process's; it names the server (``PREFECT_API_URL``) and, if
+    that demands them, has credentials (``PREFECT_API_AUTH_STRING``).
 
-def _stop_all(running: list[Server]) -> None:
-    """The last first; each even if another one cannot be stopped."""
-    with ExitStack() as stack:
-        for server in running:
-            stack.callback(server.stop)
+    Raises:
+        UsageError: the server cannot be used, or it took too long.
+    """
+    api_url = environment[servers.API_URL_VARIABLE]
+    pool = WorkPoolCreate(
+        name=POOL, type=ProcessWorker.type,
+        description="Runs of chess-snn, each a process on its worker's machine.",
+        base_job_template=ProcessWorker.get_default_base_job_template(),
+    )
+    with temporary_settings({
+        PREFECT_API_URL: api_url,
+        PREFECT_API_AUTH_STRING: environment.get(AUTH_VARIABLE),
+        PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False,
+    }):
+        check_server(api_url)
+        with get_client(sync_client=True) as client, suppress(ObjectAlreadyExists):
+            client.create_work_pool(pool)
+    command = ["-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file"]
+    try:
+        # Elsewhere Prefect would look for a repository, and for flows in the working folder.
+        with tempfile.TemporaryDirectory() as empty:
+            subprocess.run(
+                [sys.executable, *command, str(PREFECT_FILE)], cwd=empty, timeout=DEPLOY_TIMEOUT_S,
+                env=os.environ | dict(environment) | {"PREFECT_CLI_COLORS": "false"},
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, check=True,
+            )
+    except subprocess.SubprocessError as error:  # it failed, or took too long
+        printed = error.output if isinstance(error, subprocess.CalledProcessError) else ""
+        raise UsageError(
+            f"the deployment could not be registered at {api_url}: {error}\n{printed}"
+        ) from error
 
 
 def _summary(directory: Path, settings: ServiceSettings, pages: Mapping[str, str]) -> str:

@@ -86,15 +86,15 @@ def test_an_engine_that_dies_now_and_then_is_started_anew(against_random, tmp_pa
     assert result.plies.tolist() == [MAX_PLIES] * 4
     # 16 positions, two answered by each process.
     assert 5 <= facts.failures <= 7
-    assert facts.last_failure.startswith("ended with status 3 in 'r")
+    assert facts.last_failure.startswith("exited with code 3 in 'r")
     assert num_started(tmp_path) >= 1 + facts.failures
 
 
 @pytest.mark.parametrize(
     ("fault", "reason", "settings"),
     [
-        ("dies", "ended with status 3", PATIENT),
-        pytest.param("crashes", "was killed by signal 11", PATIENT, marks=pytest.mark.slow),
+        ("dies", "exited with code 3", PATIENT),
+        pytest.param("crashes", "was killed by SIGSEGV", PATIENT, marks=pytest.mark.slow),
         ("flood", "sent a line of over 65536 bytes", PATIENT),
         ("silent", "did not answer in time", HASTY),
         pytest.param("garbage", "did not answer in time", HASTY, marks=pytest.mark.slow),
@@ -128,7 +128,7 @@ def test_voided_games_enter_no_score(against_random):
     read = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert read["voided"] == 2
     assert read["per_game"]["score_a"] == [0.5, None, 0.5, None]
-    assert read["programs"][result.player_a]["last_failure"].startswith("ended with status 3")
+    assert read["programs"][result.player_a]["last_failure"].startswith("exited with code 3")
     again = MatchResult.from_json(get_game("chess").spec, read)
     np.testing.assert_array_equal(again.scores_a, result.scores_a)
     assert again.programs == result.programs
@@ -166,7 +166,7 @@ def test_a_forfeit_is_a_win_of_the_opponent(against_random):
 
 
 def test_a_match_without_a_result_is_an_error(against_random):
-    reason = r"all 4 are void: uci:.* \(Fake  1\.0\) ended with status 3 in 'r"
+    reason = r"all 4 are void: uci:.* \(Fake  1\.0\) exited with code 3 in 'r"
     with pytest.raises(EngineError, match=reason):
         against_random("dies", everywhere=True)
 
@@ -196,7 +196,7 @@ def test_an_engine_that_does_not_greet_is_an_error(against_random, tmp_path):
     ("program", "reason"),
     [
         ("#!/bin/sh\nexec cat\n", "did not answer in time"),
-        ("#!/bin/sh\n", "ended with status 0"),
+        ("#!/bin/sh\n", "exited with code 0"),
         ("\0 no program", "could not be started"),
     ],
 )

@@ -26,7 +26,7 @@ from prefect.states import Pending, Running, Scheduled
 
 from chess_snn.errors import UsageError
 from chess_snn.ports import free_port
-from flows import deploying
+from flows import supervisor
 from flows.context import campaign_tag, close_stale_flow_runs
 from flows.prefect_access import AUTH_VARIABLE, kept_credentials
 from flows.prefect_errors import ServerGoneError
@@ -239,11 +239,11 @@ def test_a_given_prefect_server_wants_its_credentials(directory, tmp_path, monke
 
 @pytest.mark.slow
 def test_deployments_that_take_too_long_are_refused(directory, monkeypatch):
-    monkeypatch.setattr(deploying, "DEPLOY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(supervisor, "DEPLOY_TIMEOUT_S", 0.1)
     with prefect_server(directory) as url:
         told = url
         with pytest.raises(UsageError, match=told):
-            deploying.deploy({
+            supervisor.deploy({
                 "PREFECT_API_URL": url, AUTH_VARIABLE: kept_credentials(directory).text,
             })
 

@@ -20,7 +20,7 @@ import chess
 import chess.engine
 
 from chess_snn.errors import ChessSnnError
-from chess_snn.processes import CANNOT_RUN, group_command
+from chess_snn.processes import CANNOT_RUN, describe_exit, group_command
 
 _OPTIONS: Final = {"Threads": 1, "Hash": 16}
 """Set where the engine has them; they make its answers repeatable. 16 MiB are Stockfish's own
@@ -207,7 +207,7 @@ class EngineProcess(chess.engine.UciProtocol):
         assert status is not None
         if status == CANNOT_RUN:
             return "could not be started"
-        return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return describe_exit(status)
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
