@@ -76,7 +76,7 @@ CODES = {
     "campaign", "campaign.locked", "campaign.removed", "cluster", "config", "corrupt",
     "corrupt.folder", "corrupt.lost", "corrupt.version", "device-trial", "engine", "engine.failed",
     "failed", "illegal-move", "memory", "position", "protocol", "rating", "scheduler.lost",
-    "server.gone", "server.in-use", "server.start", "services", "storage", "tracking",
+    "server.gone", "server.in-use", "server.start", "services", "tracking",
     "training.diverged", "training.rank-lost", "usage", "workers.lost",
 }
 
