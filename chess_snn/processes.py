@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -121,10 +120,9 @@ def end(
             time.sleep(_POLL_S)
 
 
-def log_tail(log_file: Path) -> str:
-    """The last lines of a log, for messages."""
-    lines = log_file.read_text(errors="replace").splitlines()
-    return "\n".join(lines[-_LOG_TAIL_LINES:])
+def log_tail(log: bytes) -> str:
+    """The last lines of what a process wrote to its log, for messages."""
+    return b"\n".join(log.splitlines()[-_LOG_TAIL_LINES:]).decode(errors="replace")
 
 
 def describe_exit(code: int) -> str:

@@ -49,7 +49,6 @@ from flows.context import (
     close_stale_flow_runs,
     one_run_a_folder,
     own_campaign_id,
-    retried,
     show_in_mlflow,
     show_report,
     tag_flow_run,
@@ -264,7 +263,7 @@ def _train_first_generation(run: CampaignRun) -> Sequence[Any]:
         compute.stopped_by_errors(), untagged_tasks(),
         board.stage(0, SUPERVISED_TRAINING, "steps", num_steps),
     ):
-        trained = retried(train_supervised).submit(folder)
+        trained = train_supervised.submit(folder)
         trained.result()
     show_in_mlflow(run, 0, after=trained)
     board.message(
@@ -285,6 +284,6 @@ def _play_final_matches(run: CampaignRun, after: Sequence[Any]) -> Sequence[Any]
         compute.stopped_by_errors(), untagged_tasks(),
         run.board.stage(last, FINAL_MATCHES, "games", num_games),
     ):
-        played = retried(evaluate_final).submit(folder, last, wait_for=after)
+        played = evaluate_final.submit(folder, last, wait_for=after)
         played.result()
     return [played]

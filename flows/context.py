@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
-from prefect import Task
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.client.schemas.objects import StateDetails, StateType
@@ -35,7 +34,6 @@ from prefect.utilities.engine import link_state_to_task_run_result
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.plans import CampaignClock
 from flows.links import link_report
-from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
 from tasks.progress import ProgressBoard
 from tasks.record import record
@@ -183,13 +181,6 @@ class CampaignRun:
     pool: WorkerPool
     board: ProgressBoard
     clock: CampaignClock
-
-
-def retried(stage: Task[_Parameters, _Result]) -> Task[_Parameters, _Result]:
-    """``stage``, tried again where that may help."""
-    return stage.with_options(
-        retries=compute.RETRIES, retry_condition_fn=compute.is_worth_retrying
-    )
 
 
 def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> bool:

@@ -44,7 +44,6 @@ from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.wording import counted
 from flows.context import (
     CampaignRun,
-    retried,
     show_in_mlflow,
     stand_for_flow_run,
     untagged_tasks,
@@ -214,7 +213,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
 
     num_games = config.self_play.games_per_iteration
     with board.stage(number, events.SELF_PLAY, "games", num_games) as playing:
-        shards = retried(self_play).map(
+        shards = self_play.map(
             unmapped(folder), unmapped(number), range(num_shards(folder, number))
         )
         played = shards.result()
@@ -226,7 +225,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     new_positions = sum(done.result.statistics.positions for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, events.TRAINING, "steps", num_steps) as training:
-        trained = retried(train).submit(folder, number, wait_for=shards)
+        trained = train.submit(folder, number, wait_for=shards)
         training_facts = trained.result()
     handoff.trained.set_result(None)
 
@@ -235,7 +234,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     if is_evaluated(folder, number + 1):
         num_games = _num_games(folder, number + 1)
         with board.stage(number, events.EVALUATION, "games", num_games) as evaluating:
-            last_task = retried(evaluate).submit(folder, number + 1, wait_for=[trained])
+            last_task = evaluate.submit(folder, number + 1, wait_for=[trained])
             evaluation = last_task.result()
 
     handoff.wait_for_predecessor()
@@ -244,7 +243,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     if (match := gating_match_of(folder, number + 1)) is not None:
         # How many games it takes is not known before.
         with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
-            last_task = retried(gating_match).submit(
+            last_task = gating_match.submit(
                 folder, match, pool.num_workers, wait_for=[last_task]
             )
             promotion = last_task.result()

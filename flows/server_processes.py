@@ -112,7 +112,7 @@ class ServerSpec:
 
     def start_error(self, reason: str) -> ServerStartError:
         """An error that says what is wrong with the server, and the end of its log."""
-        tail = log_tail(self.log_file)
+        tail = log_tail(self.log_file.read_bytes())
         told = f"; the end of {self.log_file}:\n{tail}" if tail else (
             f" and wrote nothing to {self.log_file}; see that its disk has room, and that no limit "
             "of file sizes (`ulimit -f`) is set"

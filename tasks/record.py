@@ -33,7 +33,7 @@ from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
-from chess_snn.types import LogFn
+from chess_snn.types import Json, LogFn
 from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
@@ -133,15 +133,15 @@ def record_missing(folder: CampaignFolder, tracker: CampaignTracker) -> Recorded
         )
     try:
         with TemporaryDirectory() as files:
-            _write_run_files(folder, receipts, Path(files))
+            _write_run_files(folder, history, Path(files))
             tracker.keep_files(Path(files))
     except OSError as error:
         raise TrackingError(f"the files of the run cannot be written: {error}") from error
     return Recorded(len(missing), alias_line)
 
 
-def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Path) -> None:
-    """Write all of them into ``target``, an empty folder.
+def _write_run_files(folder: CampaignFolder, rows: Sequence[Json], target: Path) -> None:
+    """Write all of them into ``target``, an empty folder; ``rows`` are :func:`.result_rows`.
 
     Raises:
         CorruptDataError: a match at the end of the campaign is damaged.
@@ -152,11 +152,10 @@ def _write_run_files(folder: CampaignFolder, receipts: list[Receipt], target: Pa
         shutil.copy(folder.log_file, target)
     if (folder.path / REPORT).exists():
         shutil.copy(folder.path / REPORT, target)
-    rows = result_rows(folder, receipts)
     (target / "results.csv").write_text(results_csv(folder, rows))
     (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))
-    if receipts and game_of(folder).spec.num_players == 2:  # PGN has white and black
-        text = _sample_games(folder, receipts[-1].iteration)
+    if rows and game_of(folder).spec.num_players == 2:  # PGN has white and black
+        text = _sample_games(folder, rows[-1]["iteration"])
         (target / "sample-games.pgn").write_text(text)
 
 

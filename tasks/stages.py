@@ -1,8 +1,8 @@
 """One Prefect task for each stage of a campaign: play, train, evaluate, promote, back up."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
 from prefect import get_run_logger, task
 from prefect.states import Cancelled
@@ -37,9 +37,11 @@ from chess_snn.types import Json
 from tasks import remote
 from tasks.compute import (
     BACKGROUND,
+    RETRIES,
     TRAINER,
     StoppedError,
     all_done,
+    is_worth_retrying,
     run_all_on_devices,
 )
 from tasks.remote import Call, Done
@@ -53,6 +55,9 @@ from tasks.summary_lines import (
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+
+_retried: Final = partial(task, retries=RETRIES, retry_condition_fn=is_worth_retrying)
+"""Decorate a stage that is tried again where that may help."""
 
 
 def cancelled_by_stop(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
@@ -71,7 +76,7 @@ def cancelled_by_stop(function: Callable[_Parameters, _Result]) -> Callable[_Par
     return run
 
 
-@task(name="self_play", task_run_name="self_play-{iteration}-{shard}")
+@_retried(name="self_play", task_run_name="self_play-{iteration}-{shard}")
 @cancelled_by_stop
 def self_play(folder: CampaignFolder, iteration: int, shard: int) -> Done[ShardFacts]:
     """Play shard ``shard`` of ``iteration`` on a worker and commit it."""
@@ -80,7 +85,7 @@ def self_play(folder: CampaignFolder, iteration: int, shard: int) -> Done[ShardF
     return done
 
 
-@task(name="train", task_run_name="train-{iteration}")
+@_retried(name="train", task_run_name="train-{iteration}")
 @cancelled_by_stop
 def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
@@ -90,7 +95,7 @@ def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     return done.result
 
 
-@task(name="train_supervised", task_run_name="train_supervised")
+@_retried(name="train_supervised", task_run_name="train_supervised")
 def train_supervised(folder: CampaignFolder) -> Json:
     """Train generation 0 on a dataset and commit it."""
     done = train_first(folder)
@@ -105,7 +110,7 @@ def train_first(folder: CampaignFolder) -> Done[Json]:
     return all_done([(remote.train_first_generation, str(folder.path))], device=TRAINER)[0]
 
 
-@task(name="evaluate", task_run_name="evaluate-{generation}")
+@_retried(name="evaluate", task_run_name="evaluate-{generation}")
 @cancelled_by_stop
 def evaluate(folder: CampaignFolder, generation: int) -> EvaluationFacts:
     """Play a new generation's matches, ladder test and suite of won positions, side by side.
@@ -131,7 +136,7 @@ def evaluate(folder: CampaignFolder, generation: int) -> EvaluationFacts:
     return facts
 
 
-@task(name="evaluate_final", task_run_name="evaluate_final")
+@_retried(name="evaluate_final", task_run_name="evaluate_final")
 @cancelled_by_stop
 def evaluate_final(folder: CampaignFolder, iteration: int) -> list[MatchFacts]:
     """Play the matches at the end of the campaign, whose last one is ``iteration``."""
@@ -151,7 +156,7 @@ def _part_calls(
     ]
 
 
-@task(name="gating_match", task_run_name="gating_match-{match.generation}")
+@_retried(name="gating_match", task_run_name="gating_match-{match.generation}")
 @cancelled_by_stop
 def gating_match(folder: CampaignFolder, match: ScheduledMatch, num_workers: int) -> PromotionFacts:
     """Let a candidate play the champion until the test is over, a part a worker at a time.

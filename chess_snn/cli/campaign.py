@@ -29,6 +29,7 @@ from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.campaign.strength.matches import is_finished
 from chess_snn.campaign.viewing.up_to_date import is_up_to_date
+from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.cost import estimate
@@ -272,7 +273,7 @@ def _lacks_nothing(folder: CampaignFolder) -> bool:
 
 
 def _show_end(folder: CampaignFolder) -> None:
-    print_summary(folder, read_receipts(folder))
+    print_summary(CampaignWatch(folder.path).look())
     _next_steps(folder)
 
 

@@ -4,7 +4,8 @@ from typing import Final
 
 REMOVED: Final[dict[str, str]] = {
     "bench": "`python -m benchmarks` in a clone",
-    "deploy": "`chess-snn up`, which registers every deployment",
+    "campaign restore": "`rclone` or `aws s3 sync`, as in docs/reliability.md",
+    "deploy": "`chess-snn up`, which registers the deployment",
     "mates": "`chess-snn analyse`, or `python -m benchmarks mates` in a clone",
     "scores": "`chess-snn match`, which compares points on the same seeds",
     "train": "`chess-snn campaign resume`, or torchrun as in docs/cluster.md",

@@ -1,22 +1,19 @@
 """``chess-snn campaign status`` and ``report``: a campaign as tables, files and one HTML page."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.notes import missing_facts
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.store.receipts import recorded_seconds
-from chess_snn.campaign.strength.matches import readable_final_matches
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
-from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.columns import iteration_columns
 from chess_snn.campaign.viewing.lines import ladder_test_line
-from chess_snn.campaign.viewing.results import result_rows, results_csv
+from chess_snn.campaign.viewing.results import results_csv
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_json, print_message, print_notice, table_of
 from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines
@@ -62,7 +59,7 @@ def status_command(
         for fault in view.faults:
             print_notice(fault)
         return
-    print_summary(folder, view.receipts)
+    print_summary(view)
     print_message(
         f"{counted(len(view.receipts), 'iteration')} finished, in "
         f"{recorded_seconds(folder) / 60:,.1f} min; the campaign is to last "
@@ -70,8 +67,6 @@ def status_command(
     )
     if folder.origin is not None:
         print_message(f"It {folder.origin.describe()}.")
-    for fault in view.faults:
-        print_message(fault)
     if not view.is_finished:
         for line in state_lines(view):
             print_message(line)
@@ -116,28 +111,25 @@ def _print_ratings(folder: CampaignFolder, *, as_json: bool) -> None:
         print_message(rated.notice)
 
 
-def print_summary(folder: CampaignFolder, receipts: Sequence[Receipt]) -> None:
-    """The finished iterations as a table, the newest matches as another, and the alarms."""
-    if not receipts:
-        return
-    rows = result_rows(folder, receipts)
-    columns = iteration_columns(folder.config, "status")
-    console.print(table_of(f"campaign {folder.name}", rows, columns))
-    evaluated = [receipt for receipt in receipts if receipt.matches]
+def print_summary(view: CampaignView) -> None:
+    """Print the iterations as a table, the newest matches as another, alarms and faults."""
+    if view.rows:
+        columns = iteration_columns(view.folder.config, "status")
+        console.print(table_of(f"campaign {view.folder.name}", view.rows, columns))
+    evaluated = [receipt for receipt in view.receipts if receipt.matches]
     if evaluated:
         title = f"generation {evaluated[-1].training.generation}"
         console.print(matches_table(title, evaluated[-1].matches))
         if (ladder_test := evaluated[-1].ladder_test) is not None:
             print_message(ladder_test_line(ladder_test))
     if gating_matches := [
-        receipt.promotion for receipt in receipts if receipt.promotion is not None
+        receipt.promotion for receipt in view.receipts if receipt.promotion is not None
     ]:
         print_message(f"The last candidate: {gating_matches[-1]}.")
-    finals, _ = readable_final_matches(folder)
-    if finals:
-        console.print(matches_table("at the end of the campaign", finals))
-    for alarm in find_alarms(rows):
-        print_message(f"ALARM {alarm}")
+    if view.final_matches:
+        console.print(matches_table("at the end of the campaign", view.final_matches))
+    for line in [*(f"ALARM {alarm}" for alarm in view.alarms), *view.faults]:
+        print_message(line)
 
 
 def report_command(

@@ -16,6 +16,7 @@ from chess_snn.types import Json
 _DIGITS: Final = 7
 """Of a value in the page."""
 _NOT_MEASURED: Final = "\N{EN DASH}"
+_BETTER: Final = {"up": "more is better", "down": "less is better", "": ""}
 _MOST_MARKS: Final = 12
 """New champions that a chart can show."""
 
@@ -35,9 +36,11 @@ class Chart:
 
     @property
     def heading(self) -> tuple[str, str]:
-        """Title, and the unit in words; empty where the title says it."""
-        title, _, unit = self.title.partition(", ")
-        return title, unit
+        """Title; and in words the unit, where the title does not say it, and what is better."""
+        title, *words = self.title.split(", ", maxsplit=1)
+        directions = {figure.better for figure in self.figures}
+        words += [_BETTER[direction] for direction in directions if len(directions) == 1]
+        return title, "; ".join(filter(None, words))
 
     @property
     def newest(self) -> int:

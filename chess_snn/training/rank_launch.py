@@ -27,7 +27,6 @@ from chess_snn.types import LogFn, Progress
 _POLL_S: Final = 0.2
 _STOP_S: Final = 2.0
 """Seconds from SIGTERM to SIGKILL: a rank has nothing to clean up."""
-_LOG_TAIL_LINES: Final = 15
 
 
 def run_ranks(
@@ -128,8 +127,8 @@ def _error(
             told.append(getattr(errors, kind)(message))
         elif code:
             log.seek(0)
-            tail = b"\n".join(log.read().splitlines()[-_LOG_TAIL_LINES:]).decode(errors="replace")
             # A killed process wrote nothing about it; an aborted one did.
+            tail = processes.log_tail(log.read())
             end = "" if code == -signal.SIGKILL else f"; the end of its log:\n{tail}"
             return RankLostError(
                 f"rank {rank} (process {process.pid}) {processes.describe_exit(code)}{end}"

@@ -1,6 +1,7 @@
 """From presets, files and ``--set a.b=v`` to a :class:`CampaignConfig`, and back to TOML.
 
-Later sources win: defaults, preset, file, single settings. Nothing unknown is ignored.
+Later sources win: defaults, preset, file, single settings. Nothing unknown is ignored, except that
+files may still have settings that were removed.
 """
 
 import ast
@@ -44,7 +45,7 @@ _REMOVED: dict[str, frozenset[str]] = {
     "evaluation": frozenset({"opening_plies"}),
     "promotion": frozenset({"alpha", "beta", "simulations"}),
 }
-"""Settings that were removed, by group; stored configurations are read without them."""
+"""Settings that were removed, by group; files and stored configurations are read without them."""
 
 Setting: TypeAlias = str | tuple[str, object]
 """A text such as ``training.batch_size=512``, or a dotted name and its value."""

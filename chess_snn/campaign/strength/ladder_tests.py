@@ -24,7 +24,8 @@ from chess_snn.campaign.strength.match_schedule import (
     player_name,
 )
 from chess_snn.campaign.strength.matches import finish_match, players_of
-from chess_snn.campaign.strength.reports import LADDER_TEST_REPORTS, write_report
+from chess_snn.campaign.strength.reports import LADDER_TEST_REPORTS
+from chess_snn.data import write_text
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import (
@@ -77,7 +78,7 @@ def play_ladder_test(
                 ladder_test.play_batch(rung, num_threads, report)
             except EngineError as error:
                 ladder_test = ladder_test.without(rung, error)
-        write_report(path, LADDER_TEST_REPORTS, ladder_test.report(ended_by))
+        write_text(path, LADDER_TEST_REPORTS.text(ladder_test.report(ended_by)))
     result = LADDER_TEST_REPORTS.read(path)
     for met in result.rungs:
         finish_match(directory, _rung_match(folder, generation, met.player, met.num_batches))

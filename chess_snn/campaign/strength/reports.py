@@ -8,7 +8,7 @@ from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.match_facts import ConversionFacts, LadderTestFacts
 from chess_snn.campaign.store.plans import read_plan
-from chess_snn.campaign.store.typed_json import RecordFormat, Stored
+from chess_snn.campaign.store.typed_json import RecordFormat
 from chess_snn.campaign.strength.match_schedule import CONVERSION, event_of
 from chess_snn.data import StoredFormat, write_text
 from chess_snn.evaluation.won_positions import conversion_rate
@@ -21,15 +21,6 @@ _FORMAT: Final = StoredFormat("report", version=3, has_digest=True)
 
 CONVERSION_REPORTS: Final = RecordFormat(ConversionFacts, _FORMAT)
 LADDER_TEST_REPORTS: Final = RecordFormat(LadderTestFacts, _FORMAT)
-
-
-def write_report(path: Path, reports: RecordFormat[Stored], report: Stored) -> None:
-    """Put ``report`` at ``path``.
-
-    Raises:
-        UsageError: the place cannot be written.
-    """
-    write_text(path, reports.text(report))
 
 
 def play_conversion(
@@ -61,5 +52,5 @@ def play_conversion(
         counts = asdict(found) | {"mean_plies_to_win": plies}
         facts = ConversionFacts(**counts, rate=found.rate, simulations=simulations)
         failpoint("conversion.played")
-        write_report(path, CONVERSION_REPORTS, facts)
+        write_text(path, CONVERSION_REPORTS.text(facts))
     return CONVERSION_REPORTS.read(path)

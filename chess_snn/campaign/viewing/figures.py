@@ -10,7 +10,7 @@ A row of figures has them by name; None stands for what was not measured.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.match_facts import MatchFacts, PointsFacts, RatingFacts
@@ -39,7 +39,11 @@ def _seconds(name: str) -> Value:
 
 def _of(part: Callable[[Receipt], object | None], name: str) -> Value:
     """The field ``name`` of a part of the receipt; None if there is no such part."""
-    return lambda receipt: getattr(part(receipt), name, None)
+    def value(receipt: Receipt) -> Any:
+        found = part(receipt)
+        return None if found is None else getattr(found, name)
+
+    return value
 
 
 def _points_facts(receipt: Receipt) -> PointsFacts | None:
@@ -211,7 +215,7 @@ _SOLO: Final = (
     Figure("strength", "points_best", "points, most", ",.0f", _of(_points_facts, "best"),
            better="up", places=("strength", "run"), heading="most"),
     Figure("strength", "promotion_points_ahead", "points ahead of the champion", "+,.0f",
-           _of(lambda receipt: getattr(receipt.promotion, "points_ahead", None), "mean"),
+           _of(_of(_PROMOTION, "points_ahead"), "mean"),
            better="up"),
     Figure("self_play", "self_play_points", "points in self-play", ",.0f",
            _played("points_mean"), better="up", places=("status", "learning", "run", "watch"),
@@ -220,6 +224,9 @@ _SOLO: Final = (
            _played("points_median"), better="up"),
 )
 """Figures of games of one player alone."""
+
+_BY_NAME: Final = {figure.name: figure for figure in (*_CHESS, *_SOLO, *_FIGURES)}
+"""Figures that do not depend on the campaign's opponents."""
 
 
 def score_figure(opponent: str) -> Figure:
@@ -289,9 +296,7 @@ def layer_figures(receipt: Receipt) -> list[Figure]:
     ]
 
 
-def figure_row(
-    receipt: Receipt, figures: Iterable[Figure] = (*_CHESS, *_SOLO, *_FIGURES)
-) -> Row:
+def figure_row(receipt: Receipt, figures: Iterable[Figure] = tuple(_BY_NAME.values())) -> Row:
     """The figures of an iteration, with the ends of intervals, by name.
 
     By default those that do not depend on the campaign's opponents.
@@ -302,9 +307,6 @@ def figure_row(
             number = value(receipt)
             row[name] = None if number is None or math.isnan(number) else float(number)
     return row
-
-
-_BY_NAME: Final = {figure.name: figure for figure in (*_CHESS, *_SOLO, *_FIGURES)}
 
 
 def figure_text(row: Row, name: str) -> str:
