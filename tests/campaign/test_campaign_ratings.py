@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -51,20 +52,20 @@ def test_all_games_are_fitted_together(folder):
 
 def test_a_receipt_keeps_what_was_known_when_its_generation_was_new(folder):
     before = rating_of(rate_campaign(folder, 4), 4, 16)
-    assert before["player"] == "gen-000004@16"
-    assert before["anchor"] == "random"
-    assert before["elo_low"] < before["elo"] < before["elo_high"]
+    assert before.player == "gen-000004@16"
+    assert before.anchor == "random"
+    assert before.elo_low < before.elo < before.elo_high
     write_match(folder, "gen-000012", "random", "gen-000012@16", "random", 0.5)
     write_match(folder, "final", "random-16", "gen-000012@16", "random", 0.5)
     assert rating_of(rate_campaign(folder, 4), 4, 16) == before
-    json.dumps(before, allow_nan=False)
+    json.dumps(asdict(before), allow_nan=False)
 
 
 def test_who_won_every_game_has_a_bound(folder):
     write_match(folder, "gen-000012", "random", "gen-000012@16", "random", 1.0)
     rating = rating_of(rate_campaign(folder, 12), 12, 16)
-    assert rating["elo_high"] is None
-    assert 300 < rating["elo_low"] < rating["elo"]
+    assert rating.elo_high is None
+    assert 300 < rating.elo_low < rating.elo
 
 
 def test_parts_and_the_suite_of_won_positions_are_no_matches(folder):

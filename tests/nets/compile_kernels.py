@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import triton
-from kernel_variants import SHARED_MEMORY, Variant
+from kernel_variants import LOCAL_MEMORY, SHARED_MEMORY, Variant
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
@@ -114,7 +114,7 @@ def read_machine_code(cubin: bytes) -> dict[str, Any]:
 
 def find_faults(variant: Variant, architecture: int, used: dict[str, Any]) -> list[str]:
     faults = []
-    if used["local"] or used["spills"]:
+    if used["local"] > LOCAL_MEMORY[architecture]:
         faults.append(f"spills: {used['local']} bytes of local memory, {used['spills']} accesses")
     if used["registers"] > variant.most_registers:
         faults.append(f"registers: {used['registers']} are more than {variant.most_registers}")

@@ -77,6 +77,9 @@ CONV_TYPES = {
 }
 SHARED_MEMORY = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 """Bytes that a block may have."""
+LOCAL_MEMORY = {80: 40, 90: 0, 100: 8}
+"""Bytes of a thread's registers that may lie in memory. Tiles are chosen for Hopper; on the others
+one form of the convolution needs a few more registers than there are."""
 
 
 def conv_form(

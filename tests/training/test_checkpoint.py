@@ -188,7 +188,7 @@ def recommit(source, target, replace):
         for name in FILES[1:]:
             content = replace[name] if name in replace else (source / name).read_bytes()
             (stage.path / name).write_bytes(content)
-        stage.commit(kind="checkpoint", meta={})
+        stage.commit(kind="checkpoint", meta={"checkpoint_version": 1})
     return target
 
 
