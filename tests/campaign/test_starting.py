@@ -109,9 +109,7 @@ def test_a_given_network_learns_from_a_dataset_first(parent, tmp_path):
     for before, after in zip(given.parameters(), learnt.parameters(), strict=True):
         # The learning rate is nearly 0: it began as the network that was given.
         torch.testing.assert_close(after, before, atol=1e-2, rtol=0)
-    card = model_card(version_of(folder, 0))
-    assert "what another network knew, and then from a dataset" in card
-    assert f"started from {parent.path}@2" in card
+    assert f"{parent.path}@2" in model_card(version_of(folder, 0))
 
 
 def test_neurons_may_have_other_ticks_or_levels_from_then_on(parent, tmp_path):

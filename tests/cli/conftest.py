@@ -21,6 +21,12 @@ def home(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
+def folder(stored_campaign):
+    """A finished campaign, to be changed at will."""
+    return stored_campaign
+
+
+@pytest.fixture
 def chess_snn(tmp_path, monkeypatch, capfd) -> Run:
     """Run the command line in ``tmp_path``, in this process: loading torch takes seconds.
 

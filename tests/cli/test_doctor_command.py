@@ -24,4 +24,4 @@ def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):
 
 
 def test_a_device_that_does_not_exist_is_one_line(refused):
-    assert "there is no GPU 99" in refused("doctor", "--play", "--device", "cuda:99")
+    assert "GPU 99" in refused("doctor", "--play", "--device", "cuda:99")

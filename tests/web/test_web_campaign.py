@@ -48,7 +48,6 @@ def test_the_line_is_what_watch_shows(played, played_campaign):
     state = played.get("/api/campaign").json()
     view = CampaignWatch(played_campaign.path).look()
     assert state["line"].startswith(view.state_text)
-    assert "% of 2 iterations" in state["line"]
     assert state["progress"] == view.progress
 
 
@@ -123,7 +122,8 @@ def test_a_registry_that_does_not_answer_is_named_and_the_rest_is_offered(make_c
     offered = []
     while not offered or offered[-1]["model"]:
         offered = client.get("/api/networks").json()
-    assert offered[-1] == {"model": "", "label": "registry: the store is away", "game": "chess"}
+    assert (offered[-1]["model"], offered[-1]["game"]) == ("", "chess")
+    assert "the store is away" in offered[-1]["label"]
     assert offered[0]["model"].startswith("shipped/")
     with client.websocket_connect(SOCKET) as socket:
         answer = Browser(socket).search(model="shipped/chess", simulations=2)
