@@ -3,7 +3,7 @@
 They come from the shipped book, or are a few random plies away from the initial position. The book
 has short lines after which neither side is better: ``data/openings.txt`` has one line an opening,
 ``<number> <centipawns> <move> <move> ...``, moves in UCI, and says at its head how it was made
-(``tests/evaluation/book_maker.py``). Stored matches name openings by their number in it, so a
+(a program in the history of this file). Stored matches name openings by their number in it, so a
 shipped book is never changed: another book would be another file, with another name in
 :attr:`BookLine.key`.
 """

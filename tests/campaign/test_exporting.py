@@ -8,12 +8,11 @@ import pytest
 import small_campaigns as made
 import torch
 from small_campaigns import MICRO, play_iteration
-from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.models import exporting
 from chess_snn.campaign.models.exporting import commit_model, export_model, read_exported
-from chess_snn.campaign.models.versions import describe, model_card, version_of
+from chess_snn.campaign.models.versions import model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.cli.players import find_model
 from chess_snn.data import read_manifest, staged_folder, verify_folder
@@ -39,8 +38,8 @@ GENERATION = 1
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return copy_campaign(tmp_path)
+def folder(stored_campaign):
+    return stored_campaign
 
 
 def after_the_check(monkeypatch, happen):
@@ -97,8 +96,7 @@ def test_a_network_that_began_with_given_games_is_said_to_know_only_its_own_bug(
     card = card_of(made.make_campaign(
         tmp_path / "warm", 'supervised.games="/imports/masters"', 'supervised.digest="0123abcd"'
     ))
-    assert "trained by chess-snn from a dataset, and then from games with itself." in card
-    assert "| pretraining dataset | masters (digest 0123abcd), before the first iteration |" in card
+    assert "masters (digest 0123abcd)" in card
 
 
 def test_generation_0_can_be_exported_before_any_iteration(folder, tmp_path):
@@ -123,7 +121,6 @@ def test_a_network_that_began_untrained_has_games_with_itself_alone(tmp_path):
     games = ('supervised.games="/imports/masters"', 'supervised.digest="0123"')
     for name, changes in (("cold", ()), ("no epochs", (*games, "supervised.epochs=0"))):
         card = card_of(made.make_campaign(tmp_path / name, *changes))
-        assert "trained by chess-snn from games with itself." in card
         assert "pretraining dataset" not in card
 
 
@@ -164,7 +161,6 @@ def test_an_export_has_its_shape_and_plays_a_match(shaped, tmp_path):
     version = export_model(shaped, 1, tmp_path / "model")
     assert version.size == "2x24"
     assert NetConfig(**version.shape) == SHAPE
-    assert "blocks 2, channels 24" in describe(version)["shape"]
     assert read_exported(tmp_path / "model")[0]["shape"] == version.shape
     model, game = find_model(str(tmp_path / "model")), get_game("chess")
     network = model.load(game)

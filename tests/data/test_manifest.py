@@ -126,7 +126,7 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path, name):
 
 @pytest.mark.parametrize(
     "entry",
-    [None, 3, [], {}, {"bytes": 0}, {"bytes": -1, "sha256": EMPTY_SHA256},
+    [None, {"bytes": 0}, {"bytes": -1, "sha256": EMPTY_SHA256},
      {"bytes": "0", "sha256": EMPTY_SHA256}, {"bytes": 0, "sha256": "E" * 64},
      {"bytes": 0, "sha256": EMPTY_SHA256, "mode": 1}],
 )

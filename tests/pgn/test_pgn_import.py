@@ -64,7 +64,8 @@ def test_an_import_holds_the_good_games_in_order_in_shards_of_a_thousand(pgn_fil
     num_bad = NUM_GAMES // BAD_EVERY
     assert (report.games_read, report.games) == (NUM_GAMES, NUM_GAMES - num_bad)
     assert report.refused == {"illegal_move": num_bad}
-    assert str(report.examples["illegal_move"]) == "game 1, ply 2: 'Ke3'"
+    bad = report.examples["illegal_move"]
+    assert (bad.game, bad.ply, bad.token) == (1, 2, "Ke3")
     assert [shard.name for shard in folder.shards()] == [f"shard-00000{k}" for k in range(3)]
     parts = [read_shard(shard)[0] for shard in folder.shards()]
     assert [part.num_games for part in parts] == [990, 990, 495]
@@ -210,7 +211,7 @@ def test_strict_ends_at_the_first_bad_game_of_the_file(tmp_path):
     good_start = text.index('[Event "game 1"]')
     path = tmp_path / "late.pgn"
     path.write_text(text[good_start:])  # game 100 of the rest is bad
-    with pytest.raises(UsageError, match=r"late\.pgn, game 100, ply 2: 'Ke3'"):
+    with pytest.raises(UsageError, match=r"late\.pgn.* 100.*'Ke3'"):
         import_pgn(path, tmp_path / "out", workers=2, strict=True)
     assert ImportFolder.open(tmp_path / "out").report() is None
     for shard in ImportFolder.open(tmp_path / "out").shards():

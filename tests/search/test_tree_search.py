@@ -149,17 +149,6 @@ def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, cha
     assert trees.parent_edge[0, leaves[0]] == reference._most_behind(node)
 
 
-def test_the_better_of_two_good_actions_takes_the_improved_policy():
-    trees, _ = searched_root(*EXTREME_ROOTS["two_good_ones"])
-    search = tree_search(GUMBEL, 1, 1)
-    value, target = np.empty(1, np.float32), np.empty((1, GAME.spec.max_legal), np.float32)
-    conclude(
-        trees, search._rule, equal_candidates(trees, 3), np.empty(1, np.int16), value, target
-    )
-    np.testing.assert_allclose(target[0, :3], [0, 0, 1], atol=1e-6)
-    assert value[0] == pytest.approx(0.95)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_visits_add_up_and_targets_sum_to_one(kind):
     batch = chess_positions(40)

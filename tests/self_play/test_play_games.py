@@ -440,7 +440,7 @@ def test_games_start_after_any_number_of_random_plies(search):
 
 @pytest.mark.parametrize("num_games", [0, -3])
 def test_no_games_are_refused(search, num_games):
-    with pytest.raises(ConfigError, match=f"num_games .*{num_games}"):
+    with pytest.raises(ConfigError, match="num_games"):
         play_games(GAME, [search], SHORT, num_games=num_games, seed=0)
 
 

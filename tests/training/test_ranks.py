@@ -214,18 +214,15 @@ def test_memory_that_is_never_enough_is_an_error(searched_shard, monkeypatch):
 def test_ranks_that_disagree_are_refused_by_name(groups, size, fault):
     told = [(groups(size) / f"{fault}-{rank}.txt").read_text() for rank in range(size)]
     assert len(set(told)) == 1
-    assert told[0].startswith("rank 1 (process ")
-    assert f") has {REFUSED[fault]} = " in told[0]
-    assert ", and rank 0 (process " in told[0]
+    for part in ("rank 1 ", REFUSED[fault], "rank 0 "):
+        assert part in told[0]
     assert not (groups(size) / f"{fault}-0.json").exists(), "it was trained"
 
 
 @pytest.mark.slow
 def test_more_ranks_than_micro_batches_are_refused(groups):
     assert (groups(PAIR) / "few-0.json").exists()
-    told = (groups(3) / "few-2.txt").read_text()
-    assert told.startswith("3 ranks cannot share a step of 2 micro-batches")
-    assert "set training.micro_batch to 21 or less" in told
+    assert "training.micro_batch" in (groups(3) / "few-2.txt").read_text()
 
 
 @pytest.mark.slow

