@@ -452,7 +452,7 @@ ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
 def test_an_array_that_nobody_here_wrote_is_refused(files, changes):
     metadata = json.loads(files["actions/zarr.json"])
     files["actions/zarr.json"] = json.dumps(metadata | changes).encode()
-    with pytest.raises(ValueError, match="actions"):
+    with pytest.raises(ValueError, match=r"actions|shape"):
         decode_arrays(files, {"actions": (None,)})
 
 

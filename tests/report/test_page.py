@@ -228,7 +228,7 @@ def test_a_campaign_without_matches_says_so(tmp_path):
 def test_a_campaign_without_an_iteration_has_its_settings(tmp_path):
     folder = made.make_campaign(tmp_path / "campaign")
     page = read_page(report_html(folder))
-    assert page.named("learning").all("table") == []
+    assert page.named("learning").all("figure") == []
     assert "--set evaluation.won_positions=8" in page.named("repeat").text
     for link in page.all("nav")[0].all("a"):
         page.named(link.attributes["href"].removeprefix("#"))
