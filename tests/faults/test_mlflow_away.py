@@ -43,9 +43,9 @@ def test_a_campaign_goes_on_without_mlflow_and_is_recorded_later(
     finish(launch("resume", str(folder.path), log=log, environment=environment), log)
     assert_whole(folder.path)
     text = log.read_text()
-    assert text.count("MLflow cannot be told: the tracking store") == 2  # it runs; it has ended
+    assert text.count("MLflow cannot be told") == 2  # it runs; it has ended
     # After the iteration, and after the report.
-    assert text.count("not recorded in MLflow yet: the tracking store") == 2
+    assert text.count("not recorded in MLflow yet") == 2
     assert "Traceback" not in text
 
     database.unlink(missing_ok=True)
@@ -72,7 +72,7 @@ def test_metrics_of_a_server_that_was_away_come_once(tmp_path: Path, undisturbed
         wait_until((fired / "mlflow.recorded").exists, process, log)
     (fired / "mlflow.recorded").unlink()  # the first iteration is recorded, the server is gone
     finish(process, log)
-    assert "not recorded in MLflow yet: the tracking store" in log.read_text()
+    assert "not recorded in MLflow yet" in log.read_text()
     assert_same_campaign(path, undisturbed_small)
 
     with running_server(mlflow_spec(tmp_path, port, store), start_timeout_s=300.0):

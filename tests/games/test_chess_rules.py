@@ -213,7 +213,7 @@ def test_draws_do_not_cut_the_tree():
 
 @pytest.mark.parametrize(("function", "depth"), [(perft, -1), (perft_divide, 0)])
 def test_depth_out_of_range(function, depth):
-    with pytest.raises(ConfigError, match=f"depth .*{depth}"):
+    with pytest.raises(ConfigError, match="depth"):
         function(GAME.parse_state(KIWIPETE), depth)
 
 

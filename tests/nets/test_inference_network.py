@@ -135,5 +135,5 @@ def test_a_frozen_network_does_not_carry_what_only_training_asks_for(spec, posit
 
 
 def test_an_unknown_precision_is_refused(spec):
-    with pytest.raises(ConfigError, match=r"fp32, bf16, int8.*'fp16'"):
+    with pytest.raises(ConfigError, match="'fp16'"):
         freeze(build_network(spec, TINY, 0), "fp16")

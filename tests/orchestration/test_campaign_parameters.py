@@ -42,7 +42,7 @@ def test_empty_fields_leave_the_preset_as_it_is():
 
 def test_hours_take_the_place_of_iterations():
     assert load_config("smoke", settings=form_settings(hours=0.5)).campaign.hours == 0.5
-    with pytest.raises(ConfigError, match=r"iterations = 3 .*hours = 2"):
+    with pytest.raises(ConfigError, match="hours"):
         form_settings(iterations=3, hours=2.0)
 
 
@@ -68,7 +68,7 @@ def test_a_resumed_campaign_may_change_its_pace_and_nothing_else(tmp_path):
     changed = resumed_with(folder, form_settings(workers=3))
     assert changed.config.execution.workers == 3
     assert CampaignFolder.open(folder.path) == changed
-    with pytest.raises(ConfigError, match=r"campaign\.seed = 0 .*9"):
+    with pytest.raises(ConfigError, match=r"campaign\.seed"):
         resumed_with(folder, form_settings(seed=9, workers=2))
     assert CampaignFolder.open(folder.path) == changed, "nothing was changed"
 

