@@ -141,7 +141,6 @@ def test_a_device_that_never_answers_is_given_up():
     assert finding.level is Level.BROKEN
 
 
-
 def test_devices_are_tried_though_nothing_could_be_compiled_before(monkeypatch):
     monkeypatch.setenv(SIMULATED_GPUS, "2")
     findings = list(try_devices(visible_gpus(), timeout_s=0.05))
