@@ -13,7 +13,7 @@ from benchmarks.report import Report, benchmark
 from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.nets import make_evaluator
 from chess_snn.rng import derive_seed, random_words
 from chess_snn.search import TreeSearch, make_tree_search

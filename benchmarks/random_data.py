@@ -16,8 +16,7 @@ from torch import Tensor
 from benchmarks.harness import Work
 from chess_snn.data import START_KINDS, GameRecords, ReplayWindow, write_shard
 from chess_snn.games import ONGOING, Game, ValueKind, get_game
-from chess_snn.games.sampling import random_legal_actions
-from chess_snn.games.starts import random_starts
+from chess_snn.games.starts import random_legal_actions, random_starts
 from chess_snn.nets import Evaluation, Evaluator, Network, network_input
 from chess_snn.rng import generator, random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import torch
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
+from chess_snn.settings import check_range
 
 DeviceChoice = Literal["auto", "cpu", "cuda"]
 

@@ -4,28 +4,38 @@ numba's file cache does not notice an edit in *another* file that a kernel calls
 folder is keyed on a digest of every kernel source in the package: an edit anywhere opens a new
 folder instead of running stale code.
 
-A damaged file of it is compiled again (:mod:`chess_snn.kernel_files`).
+numba keeps machine code in pickles, and runs what it reads. So each file ends with a digest of all
+that is before it, which unpickling passes over. A file without its digest is removed, and the
+kernel compiled again.
 
 The folder is in :func:`chess_snn.caches.cache_root`. A ``NUMBA_CACHE_DIR`` set by the user wins.
 """
 
+import hashlib
+import io
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from chess_snn.caches import cache_root
-from chess_snn.kernel_files import check_files_of
 from chess_snn.sources import sources_digest
+
+_DIGEST_SIZE: Final = 32
+
+_logger = logging.getLogger(__name__)
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
 
 def _kernels_key() -> str:
-    """Of numba, and of every source that has kernels: all that name this module, and itself."""
+    """Digest numba, and every source that has kernels: all that name this module, and itself."""
     package = Path(__file__).parent
     digest = sources_digest(package.parent, [package.name], lambda text: b"chess_snn.jit" in text)
     return f"{numba.__version__}-{digest}"
@@ -42,8 +52,8 @@ def kernel_folder() -> Path:
 
 
 int64: Final = cast("Callable[[int], int]", np.int64)
-"""Of integers that a kernel passes to another. Where a variable begins as a bare 0, numba compiles
-the other kernel for the literal 0 too; where one is int32 and one int64, for each of them."""
+"""Makes integers that a kernel passes to another. Where a variable begins as a bare 0, numba
+compiles the other kernel for the literal 0 too; where one is int32 and one int64, for each."""
 
 
 def kernel(function: _Kernel) -> _Kernel:
@@ -69,3 +79,61 @@ def _compiled(function: _Kernel, **options: bool) -> _Kernel:
     compiled: _Kernel = numba.njit(nogil=True, cache=True, **options)(function)
     check_files_of(compiled)
     return compiled
+
+
+def check_files_of(compiled: Any) -> None:
+    """Have numba check the files of a kernel that was just decorated."""
+    cache = getattr(compiled, "_cache", None)
+    if isinstance(cache, FunctionCache):  # not where numba is switched off
+        cache._cache_file = _CheckedFiles(cache._cache_file)
+
+
+def damaged_files(folder: Path) -> list[Path]:
+    """Files of kernels in ``folder`` that would be removed when they are needed."""
+    return [path for path in sorted(folder.glob("*/*.nb[ci]")) if not _is_whole(path)]
+
+
+class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """The files of one function: an index, and one for each of its signatures."""
+
+    has_warned = False
+
+    def __init__(self, unchecked: IndexDataCacheFile) -> None:
+        self.__dict__ = vars(unchecked)
+
+    def _load_index(self) -> Any:
+        self._remove_if_damaged(self._index_path)
+        return super()._load_index()
+
+    def _load_data(self, name: str) -> Any:
+        self._remove_if_damaged(self._data_path(name))
+        return super()._load_data(name)  # where there is no file, the kernel is compiled
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        with super()._open_for_write(filepath) as file:
+            body = io.BytesIO()
+            yield body
+            file.write(body.getvalue() + _digest(body.getvalue()))
+
+    @staticmethod
+    def _remove_if_damaged(path: str) -> None:
+        if _is_whole(Path(path)):
+            return
+        Path(path).unlink(missing_ok=True)
+        if not _CheckedFiles.has_warned:
+            _CheckedFiles.has_warned = True
+            _logger.warning("%s has no valid digest: such kernels are compiled again", path)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file ends with its digest; also if there is none."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return True
+    return content[-_DIGEST_SIZE:] == _digest(content[:-_DIGEST_SIZE])
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()

@@ -9,10 +9,11 @@ A settings class belongs to the component that reads it::
 It is a frozen dataclass with slots, made by pydantic; the docstring under a field is the field's
 description. TOML files, ``--set``, options of commands, Prefect's form and docs/configuration.md
 take names, types, bounds and descriptions from the fields. Checks that involve several fields
-belong in ``__post_init__`` and raise ConfigError.
+belong in ``__post_init__`` and raise ConfigError. Arguments that are no settings are checked by
+:func:`check_range` and :func:`check_choice`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, Final, TypeVar, cast, dataclass_transform, get_args
 
@@ -111,3 +112,26 @@ def _config_error(group: str, owner: type, error: ValidationError) -> ConfigErro
         return ConfigError(f"{name} = {value!r}: {reason}")
     wanted = bounds_text(field) or f"one of {', '.join(choices(field))}"
     return ConfigError(f"{name} must be {wanted}, got {value!r}")
+
+
+def check_range(
+    setting: str, value: float, *, ge: float | None = None, gt: float | None = None,
+    le: float | None = None, lt: float | None = None,
+) -> None:
+    """Raise ConfigError unless ``value`` satisfies every bound given; NaN satisfies none."""
+    bounds = [
+        (ge, ">=", ge is None or value >= ge),
+        (gt, ">", gt is None or value > gt),
+        (le, "<=", le is None or value <= le),
+        (lt, "<", lt is None or value < lt),
+    ]
+    if all(holds for _, _, holds in bounds):
+        return
+    wanted = " and ".join(f"{sign} {bound:g}" for bound, sign, _ in bounds if bound is not None)
+    raise ConfigError(f"{setting} must be {wanted}, got {value}")
+
+
+def check_choice(setting: str, value: str, choices: Collection[str]) -> None:
+    """Raise ConfigError unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        raise ConfigError(f"{setting} must be one of {', '.join(choices)}, got {value!r}")

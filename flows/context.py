@@ -14,9 +14,10 @@ MLflow gets what a stage has committed.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -31,13 +32,14 @@ from prefect.runtime import deployment, flow_run
 from prefect.states import Crashed, Running
 from prefect.utilities.engine import link_state_to_task_run_result
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.plans import CampaignClock
+from chess_snn.campaign import CampaignFolder, Receipt
+from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
 from flows.links import link_report
+from tasks import compute
 from tasks.cluster.worker_pool import WorkerPool
-from tasks.progress import ProgressBoard
+from tasks.progress import ProgressBoard, Stage
 from tasks.record import record
-from tasks.report import report
+from tasks.stages import report
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -207,3 +209,43 @@ def show_report(run: CampaignRun, iteration: int, after: Sequence[Any]) -> bool:
     else:
         link_report(run.folder)
     return show_in_mlflow(run, iteration, after=written) and failure is None
+
+
+@dataclass(slots=True, eq=False)
+class Handoff:
+    """Futures that one iteration waits for, and those that it sets, in different threads."""
+
+    plan: ProgressPlan
+    """Plan of the iteration."""
+    network: "Future[None] | None"
+    """Done when the iteration before has trained the network, if that one runs in this process."""
+    predecessor: "Future[Receipt] | None"
+    """The receipt of the iteration before, if that one runs in this process."""
+    shown_after: Sequence[Any] = ()
+    """Results in the campaign's flow run that lead to the iteration in Prefect's graph."""
+    played: "Future[None]" = field(default_factory=Future)
+    """Done when the next iteration may begin, and wait for its network."""
+    trained: "Future[None]" = field(default_factory=Future)
+    """Done when the network of the next iteration is there."""
+    successor_began: float | None = None
+    """Time at which it did, by the monotonic clock."""
+
+    def wait_for_network(self) -> None:
+        """Return once the iteration's network is there.
+
+        Raises:
+            StoppedError: its training failed or was stopped.
+        """
+        if self.network is not None and self.network.exception() is not None:
+            raise compute.StoppedError("the network that the games need was not trained")
+
+    def wait_for_predecessor(self) -> None:
+        """Return once the iteration before has its receipt; raise its error if it failed."""
+        if self.predecessor is not None:
+            self.predecessor.result()
+
+    def hidden_seconds(self, stage: Stage) -> float:
+        """How long the next iteration was under way during ``stage``, which has ended."""
+        if self.successor_began is None:
+            return 0.0
+        return max(0.0, stage.ended - max(stage.began, self.successor_began))

@@ -13,7 +13,7 @@ from flows.links import link_report
 from flows.listeners import log_lines
 from tasks import record
 from tasks.progress import ProgressBoard
-from tasks.report import report
+from tasks.stages import report
 from tasks.tracking import TrackingError
 
 

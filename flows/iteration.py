@@ -44,11 +44,11 @@ from chess_snn.campaign.viewing.results import result_rows
 from chess_snn.wording import counted
 from flows.context import (
     CampaignRun,
+    Handoff,
     show_in_mlflow,
     stand_for_flow_run,
     untagged_tasks,
 )
-from flows.handoff import Handoff
 from flows.listeners import worker_shares
 from flows.prefect_errors import await_server
 from tasks import compute

@@ -24,11 +24,11 @@ from typing import IO, Final
 import psutil
 
 from chess_snn import processes
-from chess_snn.config import check_range
 from chess_snn.credentials import Credentials, check_host
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError
 from chess_snn.ports import check_port
+from chess_snn.settings import check_range
 from chess_snn.types import LogFn
 from flows.prefect_access import kept_credentials
 from flows.server_processes import HOST

@@ -1,12 +1,17 @@
-"""One Prefect task for each stage of a campaign: play, train, evaluate, promote, back up."""
+"""One Prefect task for each stage of a campaign: play, train, evaluate, promote, report."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
+import psutil
 from prefect import get_run_logger, task
 from prefect.states import Cancelled
 
+from chess_snn import processes
 from chess_snn.campaign import CampaignFolder, Receipt, write_receipt
 from chess_snn.campaign.stages.first_generation import begins_trained
 from chess_snn.campaign.store.match_facts import MatchFacts
@@ -225,3 +230,27 @@ def _mean_score(evaluation: EvaluationFacts) -> float:
         match.score for match in evaluation.matches if match.name != EARLIER
     ]
     return sum(scores) / len(scores)
+
+
+_PRIORITY: Final = 10
+"""Niceness: the report must not slow down self-play and training beside it."""
+
+
+@task(name="report", task_run_name="report")
+def report(folder: CampaignFolder) -> str | None:
+    """Write the campaign's report into its folder; it is a view, so the campaign does without it.
+
+    Returns:
+        Why it could not be written; None where it was.
+    """
+    child = processes.start(
+        [sys.executable, "-m", "chess_snn", "report", str(folder.path)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(child.pid).nice(_PRIORITY)
+    _, errors = child.communicate()
+    if child.returncode == 0:
+        return None
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("error: ") if lines else processes.describe_exit(child.returncode)

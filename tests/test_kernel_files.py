@@ -9,8 +9,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from chess_snn.jit import kernel_folder
-from chess_snn.kernel_files import damaged_files
+from chess_snn.jit import damaged_files, kernel_folder
 
 KERNELS = """
 import numpy as np

@@ -21,7 +21,6 @@ import numpy as np
 
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.store.collection import CollectedShard, GameCollection
-from chess_snn.config import check_range
 from chess_snn.data import (
     GameRecords,
     is_committed,
@@ -40,6 +39,7 @@ from chess_snn.pgn.report import ImportReport
 from chess_snn.process_pool import process_pool
 from chess_snn.search import MAX_SIMULATIONS, SearchResult, make_tree_search
 from chess_snn.self_play.group import GameRecorder
+from chess_snn.settings import check_range
 from chess_snn.types import Int64Array, Progress
 
 GAMES_PER_SHARD: Final = 64

@@ -18,8 +18,8 @@ from chess_snn.cli.options import (
     pace_settings,
 )
 from chess_snn.cli.orchestration import load_cluster
-from chess_snn.config import check_range
 from chess_snn.ports import is_loopback
+from chess_snn.settings import check_range
 
 _MOST_WORKERS = 1024
 

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import campaign_length
-from chess_snn.campaign.viewing.columns import RATING_COLUMNS, match_columns
 from chess_snn.campaign.viewing.events import (
     StageProgress,
     WorkerProgress,
@@ -22,6 +21,7 @@ from chess_snn.campaign.viewing.events import (
 from chess_snn.campaign.viewing.figures import shown_at
 from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration
 from chess_snn.campaign.viewing.live import WriterState
+from chess_snn.campaign.viewing.results import RATING_COLUMNS, match_columns
 from chess_snn.campaign.viewing.watching import CampaignView
 from chess_snn.cli.console import table_of
 from chess_snn.evaluation.ratings.result import Rating

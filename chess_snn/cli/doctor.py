@@ -10,9 +10,9 @@ from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.options import AsJsonOption
 from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
+from chess_snn.doctor import Finding, Level
 from chess_snn.doctor.checks import check_all
 from chess_snn.doctor.device_trials import try_devices
-from chess_snn.doctor.findings import Finding, Level
 from chess_snn.errors import ConfigError
 
 EXIT_BROKEN: Final = 1

@@ -36,7 +36,6 @@ from chess_snn.cli.console import (
 from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
 from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
 from chess_snn.cli.train import label_command, learn_command
-from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
 from chess_snn.data import write_bytes, write_json, write_parts, write_text
 from chess_snn.data.files import remove
@@ -46,6 +45,7 @@ from chess_snn.games import get_game
 from chess_snn.pgn.importing import Imported, import_pgn
 from chess_snn.pgn.report import FAULT_KINDS
 from chess_snn.pgn.selection import Selection
+from chess_snn.settings import check_choice
 from chess_snn.types import Json
 from chess_snn.wording import counted
 

@@ -19,8 +19,8 @@ from chess_snn.campaign.integrity.verify import (
 )
 from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
-from chess_snn.config import check_choice
 from chess_snn.cores import num_cores
+from chess_snn.settings import check_choice
 from chess_snn.wording import counted, plural
 
 EXIT_DAMAGED: Final = 1

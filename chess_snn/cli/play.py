@@ -28,10 +28,10 @@ from chess_snn.cli.players import (
     take_seat,
 )
 from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
-from chess_snn.config import check_choice
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.named_players import KNOWN_PLAYERS
 from chess_snn.games import Game
+from chess_snn.settings import check_choice
 
 _SIDES: Final = {"white": 0, "black": 1}
 _KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"

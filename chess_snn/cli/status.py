@@ -11,9 +11,8 @@ from chess_snn.campaign.store.notes import missing_facts
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.store.receipts import recorded_seconds
 from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
-from chess_snn.campaign.viewing.columns import iteration_columns
 from chess_snn.campaign.viewing.lines import ladder_test_line
-from chess_snn.campaign.viewing.results import results_csv
+from chess_snn.campaign.viewing.results import iteration_columns, results_csv
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_json, print_message, print_notice, table_of
 from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines

@@ -35,13 +35,13 @@ from chess_snn.cli.options import (
     setting_option,
 )
 from chess_snn.cli.players import find_model
-from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import write_json
 from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.player import ENGINE_FORMS, is_engine_name
 from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, Lines
+from chess_snn.settings import check_range
 from chess_snn.training import RankInfo
 from chess_snn.training.ranks import TIMEOUT_S, divide
 from chess_snn.wording import counted

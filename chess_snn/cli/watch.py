@@ -30,7 +30,7 @@ from chess_snn.cli.dashboard import (
     workers_table,
 )
 from chess_snn.cli.options import CampaignArgument
-from chess_snn.config import check_range
+from chess_snn.settings import check_range
 from chess_snn.wording import counted
 
 _LEAVE_KEYS: Final = ("q", "Q")

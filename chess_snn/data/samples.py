@@ -24,13 +24,13 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.data.records import GameRecords
 from chess_snn.data.shard import read_shard_of
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec, ValueKind
 from chess_snn.jit import kernel
 from chess_snn.rng import generator
+from chess_snn.settings import check_range
 from chess_snn.types import (
     BoolArray,
     Float32Array,

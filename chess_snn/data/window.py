@@ -13,7 +13,6 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from chess_snn.config import check_choice, check_range
 from chess_snn.data.records import GameRecords, concatenate
 from chess_snn.data.samples import (
     Samples,
@@ -26,6 +25,7 @@ from chess_snn.data.shard import read_shard_of
 from chess_snn.errors import UsageError
 from chess_snn.games.base import Game
 from chess_snn.rng import derive_seed
+from chess_snn.settings import check_choice, check_range
 from chess_snn.types import BoolArray, Int32Array
 
 Subset = Literal["training", "holdout"]

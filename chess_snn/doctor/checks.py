@@ -13,12 +13,11 @@ from typing import Final
 import torch
 
 from chess_snn.caches import cache_root
-from chess_snn.doctor.findings import Finding, broken, note, ok
+from chess_snn.doctor import Finding, broken, note, ok
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.engines.pool import engine_identity
-from chess_snn.jit import kernel_folder
-from chess_snn.kernel_files import damaged_files
+from chess_snn.jit import damaged_files, kernel_folder
 from chess_snn.nets.gpu.cuda_kernel import has_cuda_bindings
 from chess_snn.nets.gpu.gpu_faults import explain, gpu_fault
 from chess_snn.nets.model.neuron import has_triton

@@ -22,7 +22,7 @@ from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.cost import measure_self_play, measure_training
 from chess_snn.cores import num_cores
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device, find_devices, is_gpu, processor
-from chess_snn.doctor.findings import Finding, broken, ok
+from chess_snn.doctor import Finding, broken, ok
 from chess_snn.errors import ChessSnnError
 from chess_snn.games import get_game
 from chess_snn.games.base import Game

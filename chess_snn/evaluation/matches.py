@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.openings import opening_keys
@@ -25,6 +24,7 @@ from chess_snn.evaluation.players import FORFEIT, VOID, Player, choose_legal, pr
 from chess_snn.evaluation.solo import SoloGames, play_seeds, seed_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec
 from chess_snn.rng import generator
+from chess_snn.settings import check_range
 from chess_snn.types import BoolArray, Int16Array, Int64Array, Progress, UInt64Array
 
 DEFAULT_MAX_PLIES = 200

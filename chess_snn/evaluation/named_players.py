@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.engines.player import (
     ENGINE_FORMS,
@@ -33,9 +32,10 @@ from chess_snn.evaluation.players import (
     program_of,
 )
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.jit import kernel
 from chess_snn.rng import random_unit, random_word
+from chess_snn.settings import check_range
 from chess_snn.types import BoolArray, Int16Array, Int32Array, UInt64Array
 from chess_snn.wording import nearest
 

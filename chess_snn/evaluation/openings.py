@@ -15,13 +15,13 @@ from typing import Final, Literal
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.evaluation.solo import match_seeds
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game
 from chess_snn.games.starts import random_starts
 from chess_snn.rng import generator
+from chess_snn.settings import check_range
 from chess_snn.types import UInt64Array
 from chess_snn.wording import counted
 

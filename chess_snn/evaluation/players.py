@@ -8,12 +8,12 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, IllegalMoveError
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.minimax import best_actions, best_rewarded_actions
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.search.base import Search
+from chess_snn.settings import check_range
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 FORFEIT: Final = -2

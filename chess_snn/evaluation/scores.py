@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
+from chess_snn.settings import check_range
 from chess_snn.types import Float64Array, Int64Array
 
 if TYPE_CHECKING:  # a match's interval is made of its pairs

@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import Player, choose_legal
 from chess_snn.evaluation.scores import mean_interval
 from chess_snn.games.base import ONGOING, Game, GameSpec
 from chess_snn.rng import derive_seed, random_words
+from chess_snn.settings import check_range
 from chess_snn.types import (
     Float64Array,
     Int16Array,

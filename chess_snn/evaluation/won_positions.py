@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.openings import distinct_states
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.rng import generator
 from chess_snn.search.base import Search
+from chess_snn.settings import check_range
 from chess_snn.types import BoolArray, Int16Array, Progress, UInt64Array
 
 DEFAULT_POSITIONS = 32

@@ -1,4 +1,7 @@
-"""Positions to begin at: some plies into a random game, or into one that only one side can play."""
+"""Positions to begin at: some plies into a random game, or into one that only one side can play.
+
+Uniformly random moves are here too, for every game.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,8 +12,8 @@ import numpy as np
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch
 from chess_snn.games.minimax import best_actions
-from chess_snn.games.sampling import random_legal_actions
-from chess_snn.rng import random_words
+from chess_snn.jit import kernel
+from chess_snn.rng import random_word, random_words
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 _MAX_ATTEMPTS: Final = 100
@@ -117,3 +120,27 @@ def _mismatched_actions(
 def _draw(keys: UInt64Array, counter: np.uint64) -> UInt64Array:
     """uint64[n]: draw ``counter`` of each key's stream."""
     return random_words(keys, np.full_like(keys, counter))
+
+
+def random_legal_actions(batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:
+    """int16[G]: a uniformly drawn legal action of each game, NO_ACTION where the game has ended.
+
+    The draw of a game is a function of its key (``keys`` uint64[G]), its ply (``plies`` int32[G])
+    and its legal list alone.
+    """
+    actions = np.empty(len(batch), dtype=np.int16)
+    _draw_actions(batch.legal_actions, batch.num_legal, keys, plies, actions)
+    return actions
+
+
+@kernel
+def _draw_actions(
+    legal_actions: Int16Array, num_legal: Int32Array, keys: UInt64Array, plies: Int32Array,
+    actions: Int16Array,
+) -> None:
+    for g in range(len(keys)):
+        if num_legal[g] == 0:
+            actions[g] = NO_ACTION
+        else:
+            word = random_word(keys[g], np.uint64(plies[g]))
+            actions[g] = legal_actions[g, word % np.uint64(num_legal[g])]

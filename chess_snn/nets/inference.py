@@ -28,7 +28,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from chess_snn.config import check_choice
 from chess_snn.devices import processor_has_bfloat16
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
@@ -53,6 +52,7 @@ from chess_snn.nets.model.layers import (
 )
 from chess_snn.nets.model.network import Network
 from chess_snn.nets.model.readouts import PolicyReadout, read_float32, squares_first
+from chess_snn.settings import check_choice
 
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}

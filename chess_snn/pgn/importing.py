@@ -15,7 +15,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from chess_snn.config import check_range
 from chess_snn.data import is_committed, read_manifest, write_shard
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource, shard_meta
@@ -24,6 +23,7 @@ from chess_snn.pgn.report import BadGame, ImportReport
 from chess_snn.pgn.selection import EVERYTHING, Selection
 from chess_snn.pgn.source import GAMES_PER_CHUNK, Chunk, read_chunks
 from chess_snn.process_pool import process_pool
+from chess_snn.settings import check_range
 from chess_snn.types import Progress
 
 FEW_CHUNKS: Final = 4

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 from chess_snn.pgn.tokens import RESULT_TEXTS, UNKNOWN_RESULT
+from chess_snn.settings import check_range
 
 LIMIT: Final = "limit"
 """Under which good games count that came after ``--limit`` was reached."""

@@ -1,15 +1,16 @@
-"""The curves of a report as data; the page's script draws them.
+"""Curves and tables of a report as data; the page's script draws the curves.
 
-Which there are, and their titles, forms and groups, is in the table of figures.
+Which curves there are, and their titles, forms and groups, is in the table of figures.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from chess_snn.campaign.viewing.figure import Figure, Group
 from chess_snn.campaign.viewing.figures import figures_of
+from chess_snn.campaign.viewing.results import Columns
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.types import Json
 
@@ -98,3 +99,27 @@ def charts_of(
     champions = [receipt.champion for receipt in facts.receipts if receipt.promoted]
     marks = champions if over == "generation" and len(champions) <= _MOST_MARKS else []
     return [Chart(title, found, facts.rows, over, marks) for title, found in figures.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of texts under a head; the first column names them."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: Sequence[bool]
+    """Which columns hold words and not numbers."""
+
+
+def table_of(
+    caption: str, rows: Sequence[Any], columns: Columns, words: Sequence[str] = ()
+) -> Table | None:
+    """A table of ``rows``; None where there are none. Columns in ``words`` hold words."""
+    if not rows:
+        return None
+    return Table(
+        caption, [name.replace("\n", " ") for name in columns],
+        [[cell(row) for cell in columns.values()] for row in rows],
+        [index == 0 or name in words for index, name in enumerate(columns)],
+    )

@@ -16,8 +16,8 @@ from chess_snn.campaign.store.collection import CollectedShard, games_of_iterati
 from chess_snn.data import GameRecords
 from chess_snn.games.base import Game
 from chess_snn.pgn.writing import format_moves
+from chess_snn.report.charts import Table, table_of
 from chess_snn.report.facts import CampaignFacts
-from chess_snn.report.tables import Table, table_of
 from chess_snn.types import UInt64Array
 
 _SPANS: Final = 6

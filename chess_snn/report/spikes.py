@@ -9,18 +9,18 @@ import torch
 from markupsafe import Markup
 
 from chess_snn.campaign.store.collection import games_of_iteration
-from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
+from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
 from chess_snn.errors import CorruptDataError
 from chess_snn.nets import LayerActivity, Network, count_work, network_input, record_activity
 from chess_snn.nets.analysis.energy import CONVENTION, FAIR, estimate_energy
 from chess_snn.nets.analysis.operations import count_operations
+from chess_snn.report.charts import Table, table_of
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.games import ShownGame
 from chess_snn.report.rasters import raster_svg
-from chess_snn.report.tables import Table, table_of
 from chess_snn.training import load_weights_alone
 from chess_snn.types import UInt64Array
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from chess_snn.campaign.store.plans import S_PER_HOUR
-from chess_snn.campaign.viewing.columns import RATING_COLUMNS
 from chess_snn.campaign.viewing.figures import figure_text
+from chess_snn.campaign.viewing.results import RATING_COLUMNS
 from chess_snn.nets.analysis.operations import count_operations
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.wording import counted

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.nets.evaluator import Evaluation, Evaluator
@@ -30,6 +29,7 @@ from chess_snn.search.trees import (
     visits_and_sums,
 )
 from chess_snn.search.wave import Wave, gather, settle
+from chess_snn.settings import check_range
 from chess_snn.types import Float32Array, Int16Array, Int32Array
 
 _FIRST_ROUND: Final = 16

@@ -5,7 +5,6 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from chess_snn.config import check_range
 from chess_snn.games.base import Game, GameSpec, ValueKind
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import PolicySearch, Search
@@ -13,7 +12,7 @@ from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, Rule
 from chess_snn.search.gumbel import GumbelRoot
 from chess_snn.search.puct import PuctRoot
 from chess_snn.search.tree_search import RootRule, TreeSearch
-from chess_snn.settings import settings_class
+from chess_snn.settings import check_range, settings_class
 
 SearchKind = Literal["gumbel", "puct", "policy"]
 EdgeRule = Literal["gumbel", "puct"]

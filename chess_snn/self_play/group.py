@@ -23,8 +23,8 @@ from chess_snn.data.records import GameRecords, offsets
 from chess_snn.games.base import ONGOING, Game, GameBatch
 from chess_snn.rng import random_words
 from chess_snn.search.base import Search, SearchResult
-from chess_snn.self_play.plan import GamePlan
 from chess_snn.self_play.settings import SelfPlaySettings
+from chess_snn.self_play.starts import GamePlan
 from chess_snn.types import (
     BoolArray,
     Float32Array,

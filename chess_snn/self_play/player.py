@@ -19,8 +19,8 @@ from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.starts import Chooser
 from chess_snn.search.base import PolicySearch, Search
 from chess_snn.self_play.group import GameGroup
-from chess_snn.self_play.plan import plan_games
 from chess_snn.self_play.settings import SelfPlaySettings
+from chess_snn.self_play.starts import plan_games
 from chess_snn.self_play.statistics import SelfPlayStatistics, statistics_of
 from chess_snn.types import Int16Array, Int32Array, Progress, UInt64Array
 

@@ -31,7 +31,6 @@ from chess_snn.campaign.stages.first_generation import new_network
 from chess_snn.campaign.stages.networks import device_of
 from chess_snn.campaign.stages.training_alone import settings_of_the_result
 from chess_snn.campaign.store.collection import CollectedShard, joined, open_collection
-from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.data import (
     ReplayWindow,
@@ -49,6 +48,7 @@ from chess_snn.games import get_game
 from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
 from chess_snn.search import MAX_SIMULATIONS
+from chess_snn.settings import check_range
 from chess_snn.study.rating import MOST_GAMES
 from chess_snn.study.variants import Variant
 from chess_snn.training import IterationPlan, Trainer

@@ -7,9 +7,9 @@ from typing import Final
 
 from chess_snn.campaign.configuration.loading import changed_config
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.config import check_range
 from chess_snn.errors import UsageError
 from chess_snn.nets import MOST_TICKS
+from chess_snn.settings import check_range
 
 PAIR: Final = ("spiking", "relu")
 """Names of a matched pair."""

@@ -6,10 +6,9 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError
 from chess_snn.nets import NetConfig
-from chess_snn.settings import settings_class
+from chess_snn.settings import check_range, settings_class
 
 Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]

@@ -4,7 +4,7 @@ A request is one JSON text frame; it has a ``type`` and an ``id`` that its answe
 server keeps no game: each request has the beginning of its game and all moves (chess), or a board
 and the moves since (2048). Answers are JSON text frames with a ``type`` of ``position``, ``info``
 (a search under way), ``result`` (its end), ``imported``, ``exported`` or ``error``, and binary
-frames with spikes (:mod:`chess_snn.web.spikes`).
+frames with spikes (:mod:`chess_snn.web.networks`).
 """
 
 from typing import Annotated, Final, Literal, Self

@@ -24,10 +24,9 @@ from chess_snn.uci.engine import Engine
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import moves_to_mate, wdl_per_mille
-from chess_snn.web.networks import LoadedNetwork, Networks
+from chess_snn.web.networks import LoadedNetwork, Networks, spikes_frame
 from chess_snn.web.positions import CHESS, TILES, chess_position, ending, legal_of, tiles_row
 from chess_snn.web.protocol import ChessGame, SearchRequest, TilesGame
-from chess_snn.web.spikes import spikes_frame
 
 TREE_MIB: Final = 64
 """Memory of a connection's tree."""

@@ -27,9 +27,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from chess_snn.config import check_range
 from chess_snn.credentials import check_host
 from chess_snn.errors import ChessSnnError
+from chess_snn.settings import check_range
 from chess_snn.web.campaign_page import CampaignPage, report_policy
 from chess_snn.web.guard import FRAMED, POLICY, Guard, own_names
 from chess_snn.web.networks import Networks

@@ -13,9 +13,8 @@ from chess_snn.campaign.strength.match_schedule import final_matches
 from chess_snn.campaign.strength.matches import read_final_matches
 from chess_snn.campaign.strength.ratings import rate_campaign
 from chess_snn.campaign.viewing.alarms import find_alarms
-from chess_snn.campaign.viewing.columns import iteration_columns
 from chess_snn.campaign.viewing.lines import iteration_line, match_line
-from chess_snn.campaign.viewing.results import result_rows, results_csv
+from chess_snn.campaign.viewing.results import iteration_columns, result_rows, results_csv
 from chess_snn.cli.console import table_of
 from chess_snn.cli.dashboard import matches_table
 from chess_snn.data import read_shard

@@ -6,7 +6,7 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.data import write_shard
 from chess_snn.data.records import GameRecords
 from chess_snn.games import get_game
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.rng import random_words
 
 GAME = get_game("2048")

@@ -10,7 +10,7 @@ import torch
 
 from chess_snn.cli.doctor import devices_to_try
 from chess_snn.devices import SIMULATED_GPUS, Device, processor, visible_gpus
-from chess_snn.doctor import checks
+from chess_snn.doctor import Level, checks
 from chess_snn.doctor.checks import (
     check_all,
     check_cache,
@@ -21,7 +21,6 @@ from chess_snn.doctor.checks import (
     check_versions,
 )
 from chess_snn.doctor.device_trials import TrialError, _check_answers, try_devices
-from chess_snn.doctor.findings import Level
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config

@@ -7,7 +7,7 @@ import pytest
 
 from chess_snn.errors import ConfigError, IllegalMoveError, PositionError
 from chess_snn.games import ONGOING, GameBatch
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 
 NUM_GAMES = 48
 MAX_PLIES = 600

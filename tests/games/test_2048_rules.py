@@ -13,7 +13,7 @@ from benchmarks.whole_2048_games import (
 )
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.games.twenty48 import expectimax
 from chess_snn.games.twenty48.expectimax import line_values
 from chess_snn.games.twenty48.layout import BOARD, NATURE, slide_table

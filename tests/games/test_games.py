@@ -14,8 +14,7 @@ from chess_snn.games import starts as starts_module
 from chess_snn.games.base import NO_ACTION
 from chess_snn.games.chess import from_board
 from chess_snn.games.minimax import best_actions
-from chess_snn.games.sampling import random_legal_actions
-from chess_snn.games.starts import mismatched_starts, random_starts
+from chess_snn.games.starts import mismatched_starts, random_legal_actions, random_starts
 
 
 class TestChessContract(GameContract):

@@ -33,7 +33,7 @@ from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.report.page import report_html  # noqa: E402
 from flows.links import artifact_key  # noqa: E402
 from flows.servers import PREFECT_DATABASE, prefect_server  # noqa: E402
-from tasks.run_state import WAITING  # noqa: E402
+from tasks.compute import WAITING  # noqa: E402
 from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
 from tasks.tracking.registry import model_id_of  # noqa: E402

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from chess_snn.data import START_KINDS, GameRecords
 from chess_snn.games import ONGOING, get_game
-from chess_snn.games.sampling import random_legal_actions
-from chess_snn.games.starts import random_starts
+from chess_snn.games.starts import random_legal_actions, random_starts
 
 GAME = get_game("chess")
 

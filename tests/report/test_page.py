@@ -22,15 +22,13 @@ from chess_snn.campaign.strength.champions import promote_by_hand, read_hand_pro
 from chess_snn.campaign.strength.match_games import match_files, read_match
 from chess_snn.campaign.strength.match_schedule import is_gating_match
 from chess_snn.campaign.strength.ratings import rate_campaign
-from chess_snn.campaign.viewing.columns import iteration_columns
-from chess_snn.campaign.viewing.results import result_rows
+from chess_snn.campaign.viewing.results import iteration_columns, result_rows
 from chess_snn.cli.main import app
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.pgn.tokens import RESULT_TEXTS
-from chess_snn.report.commands import repeat_commands
 from chess_snn.report.facts import gather
-from chess_snn.report.page import report_html, write_report
+from chess_snn.report.page import repeat_commands, report_html, write_report
 
 HEADINGS = ("h1", "h2", "h3", "h4")
 

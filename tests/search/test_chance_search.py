@@ -10,7 +10,7 @@ from tiny_2048 import Tiny2048
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.search import (
     GrowingTree,
     SearchSettings,

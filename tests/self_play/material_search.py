@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from chess_snn.games.sampling import random_legal_actions
+from chess_snn.games.starts import random_legal_actions
 from chess_snn.search import SearchResult
 
 PAWNS_FOR_CERTAINTY = 10

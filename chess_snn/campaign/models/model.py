@@ -10,7 +10,7 @@ from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.in_play import AS_TRAINED, InPlay
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.generations import read_generation
+from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ConfigError, UsageError

@@ -14,7 +14,6 @@ from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.config import check_range
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.evaluation.named_players import (
     KNOWN_PLAYERS,
@@ -24,6 +23,7 @@ from chess_snn.evaluation.named_players import (
 )
 from chess_snn.nets import stored_game
 from chess_snn.search import MAX_SIMULATIONS
+from chess_snn.settings import check_range
 from chess_snn.training import WEIGHTS
 from chess_snn.wording import nearest
 

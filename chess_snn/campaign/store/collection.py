@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from chess_snn.campaign.configuration.loading import config_digest
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder, campaign_around
 from chess_snn.campaign.store.notes import read_removals
-from chess_snn.config import check_range
 from chess_snn.data import GameRecords, Manifest, is_committed, read_manifest, read_shard_of
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.games import ONGOING, GameSpec, get_game
 from chess_snn.pgn.folder import ImportFolder, is_import
 from chess_snn.self_play import PLY_LIMIT
+from chess_snn.settings import check_range
 from chess_snn.types import Json
 
 RESIGNED: Final = "resigned"

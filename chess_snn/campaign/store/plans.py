@@ -21,11 +21,11 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files, read_numbered
-from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, create_text, read_manifest, utc_now, write_text
 from chess_snn.errors import CampaignError, CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
+from chess_snn.settings import check_range
 from chess_snn.wording import counted
 
 S_PER_HOUR: Final = 3600.0

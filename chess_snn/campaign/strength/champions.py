@@ -13,9 +13,9 @@ from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.store.receipts import Receipt, read_receipt, read_receipts
 from chess_snn.campaign.store.typed_json import RESTORE, RecordFormat, numbered_files
 from chess_snn.campaign.strength.match_schedule import is_evaluated
-from chess_snn.config import check_range
 from chess_snn.data import StoredFormat, utc_now, write_text
 from chess_snn.errors import CampaignError, CorruptDataError, UsageError
+from chess_snn.settings import check_range
 
 HandAction = Literal["promote", "rollback"]
 

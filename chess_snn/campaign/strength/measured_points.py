@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import read_receipts
-from chess_snn.config import check_range
 from chess_snn.data import is_committed
 from chess_snn.errors import CampaignError
+from chess_snn.settings import check_range
 
 Measure = Literal["iterations", "games", "seconds"]
 MEASURES: Final[tuple[Measure, ...]] = ("iterations", "games", "seconds")

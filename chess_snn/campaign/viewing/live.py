@@ -22,10 +22,10 @@ import psutil
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.viewing.events import Event, StageProgress, WorkerProgress, WorkersProgress
-from chess_snn.config import check_range
 from chess_snn.data import read_json, write_json
 from chess_snn.data.manifest import stored_bytes
 from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.settings import check_range
 
 PERIOD_S: Final = 5.0
 """Between two writes."""

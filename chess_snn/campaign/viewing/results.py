@@ -1,4 +1,4 @@
-"""Finished iterations as rows of one table, under column names that scripts may rely on.
+"""Tables of a campaign: finished iterations as rows that scripts may rely on, and columns to show.
 
 The columns depend on the campaign's settings alone: not on how far it is, nor on whether a
 generation was evaluated. A figure that was not measured is None.
@@ -7,16 +7,18 @@ generation was evaluated. A figure that was not measured is None.
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import Length, campaign_length
 from chess_snn.campaign.store.receipts import Receipt
-from chess_snn.campaign.viewing.figure import Figure
-from chess_snn.campaign.viewing.figures import figure_row, figures_of
+from chess_snn.campaign.viewing.figure import Figure, Place
+from chess_snn.campaign.viewing.figures import figure_row, figures_of, shown_at
+from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.types import Json
 
 _WHERE: Final = ("iteration", "generation", "champion", "progress", "elapsed_s")
@@ -65,3 +67,61 @@ def results_json(
         "final_matches": list(map(asdict, finals)),
     }
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
+
+
+Columns = dict[str, Callable[[Any], str]]
+"""The cells of a row, by the column's heading."""
+
+
+def iteration_columns(config: CampaignConfig, place: Place) -> Columns:
+    """Columns of a table of iterations, from rows of :func:`.result_rows`."""
+    figures = {figure.heading or figure.title: figure.text for figure in shown_at(config, place)}
+    return {
+        "iter": lambda row: str(row["iteration"]),
+        **({"generation": _generation} if place == "strength" else {}),
+        **figures,
+        "champion": _champion,
+    }
+
+
+def _generation(row: Json) -> str:
+    return str(row["generation"])
+
+
+def _champion(row: Json) -> str:
+    return f"gen {row['champion']}"
+
+
+def match_columns(matches: Sequence[MatchFacts]) -> Columns:
+    """Columns of a table of matches; in a game of one player with its points."""
+    players: Columns = {
+        "player": lambda match: match.player_a, "against": lambda match: match.player_b,
+    }
+    if any(match.points for match in matches):
+        return players | {
+            "score": lambda match: f"{match.score:.3f}",
+            "points": lambda match: f"{match.points.a.mean:,.0f}",
+            "theirs": lambda match: f"{match.points.b.mean:,.0f}",
+            "ahead (95 %)": lambda match: str(match.points.ahead),
+        }
+    faults: Columns = {
+        "forfeits\nof both": lambda match: f"{match.forfeits_a}-{match.forfeits_b}",
+        "void": lambda match: str(match.voided),
+    }
+    return players | {
+        "W-D-L": lambda match: f"{match.wins}-{match.draws}-{match.losses}",
+        "truncated": lambda match: str(match.truncated),
+        **(faults if any(match.is_faulty for match in matches) else {}),
+        "score": lambda match: f"{match.score:.3f}",
+        "95 % interval": lambda match: f"{match.score_low:.3f} to {match.score_high:.3f}",
+    }
+
+
+RATING_COLUMNS: Final[Columns] = {
+    "player": lambda rating: rating.player,
+    "Elo": lambda rating: f"{rating.elo.value:.0f}",
+    "95 % interval": lambda rating: interval_text(rating.elo.low, rating.elo.high),
+    "games": lambda rating: f"{rating.num_games:,}",
+    "score": lambda rating: f"{rating.score:.3f}",
+}
+"""Columns of a :class:`chess_snn.evaluation.ratings.result.Rating`, a line a player."""

@@ -15,11 +15,11 @@ import chess
 import chess.engine
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
 from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
+from chess_snn.settings import check_range
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
 ENGINE_FORMS: Final = ("stockfish@NODES", "stockfish:depth=N", "uci:ENGINE@NODES")

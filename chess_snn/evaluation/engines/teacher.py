@@ -15,13 +15,13 @@ from typing import Final
 import chess
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import EngineError, IllegalMoveError
 from chess_snn.evaluation.engines.player import find_engine, parse_engine
 from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.engines.process import Candidate
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.search import SearchResult
+from chess_snn.settings import check_range
 from chess_snn.types import Float32Array, UInt64Array
 
 _MOST_LINES: Final = 64

@@ -21,7 +21,6 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.errors import RatingError
 from chess_snn.evaluation.ratings import davidson
 from chess_snn.evaluation.ratings.crosstable import (
@@ -31,6 +30,7 @@ from chess_snn.evaluation.ratings.crosstable import (
     scored_against,
 )
 from chess_snn.evaluation.ratings.result import Ratings
+from chess_snn.settings import check_range
 from chess_snn.types import Float64Array
 
 DEFAULT_ANCHOR: Final = "random"

@@ -7,19 +7,30 @@ import chess
 import numpy as np
 
 from chess_snn.games.base import Game, GameBatch, GameSpec, ValueKind
+from chess_snn.games.bits import ZERO
 from chess_snn.games.chess import actions as chess_actions
+from chess_snn.games.chess.actions import MIRRORED_ACTION
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
+    CASTLING_MASK,
+    CASTLING_SHIFT,
+    CODE0,
+    CODE1,
+    CODE2,
+    EP_MASK,
+    EP_SHIFT,
     HISTORY_LENGTH,
+    HORIZONTAL_FLIP,
     KEY,
     MAX_LEGAL,
     META,
+    NO_SQUARE,
     RECORD_WORDS,
     STATE_WORDS,
     TERMINATIONS,
+    WHITE,
 )
 from chess_snn.games.chess.mates import find_mates
-from chess_snn.games.chess.mirror import mirror_rows
 from chess_snn.games.chess.notation import (
     action_of_move,
     from_board,
@@ -30,7 +41,9 @@ from chess_snn.games.chess.notation import (
 )
 from chess_snn.games.chess.planes import NUM_RULE_PLANES, PLANE_NAMES, write_material, write_planes
 from chess_snn.games.chess.practice import write_practice_states
+from chess_snn.games.chess.rows import compute_key
 from chess_snn.games.chess.step import list_legal, reset_games, step_games
+from chess_snn.jit import kernel
 from chess_snn.types import (
     Float32Array,
     Int16Array,
@@ -181,3 +194,43 @@ class ChessGame(Game):
     def format_action(self, state: UInt64Array, action: int) -> str:
         """A legal action at ``state`` uint64[6] in UCI."""
         return move_of_action(to_board(state), action).uci()
+
+
+_SHIFT_1, _SHIFT_2, _SHIFT_4 = np.uint64(1), np.uint64(2), np.uint64(4)
+_EVEN_FILES: Final = np.uint64(0x5555555555555555)
+_EVEN_PAIRS: Final = np.uint64(0x3333333333333333)
+_QUEEN_SIDE: Final = np.uint64(0x0F0F0F0F0F0F0F0F)
+
+
+@kernel
+def mirror_rows(states: UInt64Array, actions: Int16Array, is_mirrored: UInt8Array) -> None:
+    """Swap the a-file with the h-file in chosen rows, and the b-file with the g-file, and so on.
+
+    Castling is the only rule that knows left from right: without castling rights the mirrored game
+    is the same game, so training may look at either. Colours and ranks stay as they are.
+
+    Rows of ``states`` uint64[B, >= 5] and ``actions`` int16[B, K] change in place;
+    ``is_mirrored`` uint8[B] chooses them. Rows with castling rights stay as they are, and negative
+    actions do. The keys of settled rows that carry one become those of the mirrored positions.
+    """
+    for i in range(len(states)):
+        row = states[i]
+        if not is_mirrored[i] or row[META] >> CASTLING_SHIFT & CASTLING_MASK != ZERO:
+            continue
+        for word in (CODE0, CODE1, CODE2, WHITE):
+            row[word] = mirror_squares(row[word])
+        if row[META] >> EP_SHIFT & EP_MASK != NO_SQUARE:
+            row[META] ^= HORIZONTAL_FLIP << EP_SHIFT
+        if len(row) > KEY:
+            row[KEY] = compute_key(row)
+        for j in range(actions.shape[1]):
+            if actions[i, j] >= 0:
+                actions[i, j] = MIRRORED_ACTION[actions[i, j]]
+
+
+@kernel
+def mirror_squares(squares: np.uint64) -> np.uint64:
+    """A set of squares with the order of its files reversed."""
+    squares = (squares >> _SHIFT_1) & _EVEN_FILES | (squares & _EVEN_FILES) << _SHIFT_1
+    squares = (squares >> _SHIFT_2) & _EVEN_PAIRS | (squares & _EVEN_PAIRS) << _SHIFT_2
+    return (squares >> _SHIFT_4) & _QUEEN_SIDE | (squares & _QUEEN_SIDE) << _SHIFT_4

@@ -15,7 +15,6 @@ from chess_snn.games.chess.actions import (
     TARGET_SHIFT,
     UNDERPROMOTION_SHIFT,
 )
-from chess_snn.games.chess.keys import key_without_ep
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_MASK,
@@ -41,6 +40,7 @@ from chess_snn.games.chess.rows import (
     code_at,
     ep_view,
     halfmove_clock,
+    key_without_ep,
     load_view,
     store_view,
     swap_sides,

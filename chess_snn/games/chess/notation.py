@@ -19,7 +19,6 @@ from chess_snn.games.chess.actions import (
     TARGET_SHIFT,
     UNDERPROMOTION_SHIFT,
 )
-from chess_snn.games.chess.keys import compute_key
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_SHIFT,
@@ -39,6 +38,7 @@ from chess_snn.games.chess.layout import (
     VERTICAL_FLIP,
     WHITE,
 )
+from chess_snn.games.chess.rows import compute_key
 from chess_snn.types import UInt64Array
 
 _RIGHTS: Final = (chess.BB_H1, chess.BB_A1, chess.BB_H8, chess.BB_A8)

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from chess_snn.config import check_range
 from chess_snn.games.chess.layout import MAX_LEGAL, STATE_WORDS
 from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.notation import move_of_action, to_board
 from chess_snn.jit import kernel
+from chess_snn.settings import check_range
 from chess_snn.types import UInt64Array
 
 

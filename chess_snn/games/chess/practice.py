@@ -19,7 +19,6 @@ import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO
 from chess_snn.games.chess.attacks import piece_attacks
-from chess_snn.games.chess.keys import compute_key
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     EP_SHIFT,
@@ -35,7 +34,7 @@ from chess_snn.games.chess.layout import (
     ROOK,
 )
 from chess_snn.games.chess.movegen import generate
-from chess_snn.games.chess.rows import store_view
+from chess_snn.games.chess.rows import compute_key, store_view
 from chess_snn.games.chess.tables import KING_ATTACKS
 from chess_snn.jit import kernel
 from chess_snn.rng import random_word

@@ -3,13 +3,17 @@
 A *view* is a row's boards with rank 1 on the side to move's end: the words as they are for white,
 byte-swapped for black. Everything below move generation and move making sees views only, so there
 is one case to get right instead of two.
+
+A Zobrist key is the XOR of one word for every piece on its square, for the castling rights, for
+black to move, and for the file of a legal en passant capture. Moves update it; only rows that come
+from nowhere need it from scratch.
 """
 
 from typing import Final
 
 import numpy as np
 
-from chess_snn.games.bits import ONE, swap_bytes
+from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, swap_bytes
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     CASTLING_MASK,
@@ -22,10 +26,18 @@ from chess_snn.games.chess.layout import (
     CODE2,
     EP_MASK,
     EP_SHIFT,
+    FILE_OF_SQUARE,
+    KEY,
     META,
     NO_SQUARE,
     VERTICAL_FLIP,
     WHITE,
+)
+from chess_snn.games.chess.tables import (
+    ZOBRIST_BLACK,
+    ZOBRIST_CASTLING,
+    ZOBRIST_EP_FILE,
+    ZOBRIST_PIECE,
 )
 from chess_snn.jit import kernel
 from chess_snn.types import UInt64Array
@@ -101,3 +113,35 @@ def halfmove_clock(row: UInt64Array) -> np.uint64:
     """Plies since the last capture or pawn move, at most 255."""
     clock: np.uint64 = row[META] >> CLOCK_SHIFT & CLOCK_MASK
     return clock
+
+
+@kernel
+def compute_key(row: UInt64Array) -> np.uint64:
+    """The key of ``row`` uint64[>= 5], whose en passant square can be captured on if it has one."""
+    code0, code1, code2, white = row[CODE0], row[CODE1], row[CODE2], row[WHITE]
+    key: np.uint64 = ZOBRIST_CASTLING[row[META] >> CASTLING_SHIFT & CASTLING_MASK] ^ _ep_word(row)
+    if black_to_move(row):
+        key ^= ZOBRIST_BLACK
+    occupied = code0 | code1 | code2
+    while occupied != ZERO:
+        square = count_trailing_zeros(occupied)
+        is_black = white >> square & ONE ^ ONE
+        key ^= ZOBRIST_PIECE[is_black, code_at(code0, code1, code2, square), square]
+        occupied &= occupied - ONE
+    return key
+
+
+@kernel
+def key_without_ep(row: UInt64Array) -> np.uint64:
+    """The key of a settled row as if nothing could be captured en passant."""
+    key: np.uint64 = row[KEY] ^ _ep_word(row)
+    return key
+
+
+@kernel
+def _ep_word(row: UInt64Array) -> np.uint64:
+    ep = row[META] >> EP_SHIFT & EP_MASK
+    if ep == NO_SQUARE:
+        return ZERO
+    word: np.uint64 = ZOBRIST_EP_FILE[ep & FILE_OF_SQUARE]
+    return word

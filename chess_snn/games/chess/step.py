@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO
-from chess_snn.games.chess.keys import compute_key, key_without_ep
 from chess_snn.games.chess.layout import (
     CHECKMATE,
     CODE0,
@@ -34,7 +33,7 @@ from chess_snn.games.chess.layout import (
 )
 from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.moves import make_move
-from chess_snn.games.chess.rows import halfmove_clock
+from chess_snn.games.chess.rows import compute_key, halfmove_clock, key_without_ep
 from chess_snn.games.chess.tables import ZOBRIST_EP_FILE
 from chess_snn.jit import int64, kernel
 from chess_snn.types import (

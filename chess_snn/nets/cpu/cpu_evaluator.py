@@ -25,13 +25,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chess_snn.config import check_range
 from chess_snn.cores import num_cores
 from chess_snn.nets.cpu.calibration import chunk_size_for, single_torch_threads
 from chess_snn.nets.evaluator import Evaluation, RowLimit
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.model.planes import expand_planes
 from chess_snn.nets.model.values import num_wdl, read_value
+from chess_snn.settings import check_range
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _M_TRIM_THRESHOLD: Final = -1

@@ -5,10 +5,9 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import Field
 
-from chess_snn.config import check_choice
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
-from chess_snn.settings import settings_class
+from chess_snn.settings import check_choice, settings_class
 
 Activation = Literal["lif", "ilif", "relu"]
 Size = Literal["tiny", "small", "base", "large"]

@@ -76,7 +76,7 @@ export class Connection extends EventTarget {
     else asked.resolve(message);
   }
 
-  /** A frame of chess_snn/web/spikes.py: the length of a header, the header, the spikes. */
+  /** A frame of chess_snn/web/networks.py: the length of a header, the header, the spikes. */
   receiveSpikes(frame) {
     const length = new DataView(frame).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(frame, 4, length)));
