@@ -15,7 +15,7 @@ from distributed import Scheduler, SchedulerPlugin
 
 from benchmarks.report import Report
 from chess_snn.campaign import CampaignFolder, load_config, read_receipts
-from chess_snn.campaign.machine.warm_up import warm_up
+from chess_snn.campaign.machine.cost import warm_up
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.cores import num_cores

@@ -20,7 +20,7 @@ from chess_snn.campaign.configuration.loading import Setting
 from chess_snn.campaign.integrity.gc import sweep_leftovers
 from chess_snn.campaign.integrity.preflight import check_before_run
 from chess_snn.campaign.integrity.rebuild import Rebuilder, make_here, missing_generations
-from chess_snn.campaign.machine.warm_up import warm_up
+from chess_snn.campaign.machine.cost import warm_up
 from chess_snn.campaign.stages import first_entropy_ratio, prepare_first_generation
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
 from chess_snn.campaign.stages.first_generation import is_warm
@@ -65,7 +65,7 @@ from flows.listeners import (
     log_lines,
     progress_artifact,
 )
-from flows.run_log import log_sentences, quiet_terminal
+from flows.prefect_errors import log_sentences, quiet_terminal
 from flows.servers import call_with_server
 from tasks import compute, record, remote
 from tasks.compute import TRAINER, run_on_device

@@ -1,5 +1,12 @@
-"""Errors of a Prefect server in one line: before a run depends on it, and later."""
+"""Errors of a Prefect server, and our own in the log of a flow run, in one line each.
 
+Prefect logs an exception with its traceback where a flow or task raised it, and once more on the
+way out of the process. Our errors name the value, the place and the fix in one line; the traceback
+of a mistake in a form says nothing more to the user who made it.
+"""
+
+import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +15,8 @@ from typing import Final
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.exceptions import ObjectNotFound
+from prefect.logging.handlers import PrefectConsoleHandler
+from prefect.runtime import deployment
 from prefect.settings import (
     PREFECT_API_URL,
     PREFECT_CLIENT_MAX_RETRIES,
@@ -117,3 +126,44 @@ def answering(api_url: str) -> Iterator[None]:
 def _reason(error: BaseException) -> str:
     """The first line of an error; Prefect's errors go on with the whole answer."""
     return str(error).partition("\n")[0] or type(error).__name__
+
+
+_LOGGERS: Final = ("prefect.flow_runs", "prefect.task_runs", "prefect.engine")
+_LEVELS: Final = ("PREFECT_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL")
+"""Variables by which a user asks for lines on the terminal."""
+
+
+def log_sentences() -> None:
+    """Log each error of ours as its sentence from now on, in this process."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_to_sentence)
+
+
+def _to_sentence(record: logging.LogRecord) -> bool:
+    """Leave out the traceback of an error of ours, and a record that has nothing else to say."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, ChessSnnError):
+        return True
+    record.exc_info = record.exc_text = None
+    sentence = str(error)
+    record.msg, record.args = record.getMessage().replace(repr(error), sentence), ()
+    return sentence in record.msg
+
+
+@contextmanager
+def quiet_terminal() -> Iterator[None]:
+    """Print nothing below a warning in the block, if Python code called the flow.
+
+    The log of a worker keeps all lines, and so does a terminal whose user set a level of Prefect's.
+    """
+    handlers = [h for h in logging.getLogger().handlers if isinstance(h, PrefectConsoleHandler)]
+    if deployment.id is not None or any(name in os.environ for name in _LEVELS):
+        handlers = []
+    before = [handler.level for handler in handlers]
+    for handler in handlers:
+        handler.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for handler, level in zip(handlers, before, strict=True):
+            handler.setLevel(level)

@@ -22,8 +22,8 @@ from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.common_scale import strength_of
 from chess_snn.campaign.strength.matches import is_finished, read_final_matches
+from chess_snn.campaign.strength.ratings import strength_of
 from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.figure import metric_name
 from chess_snn.campaign.viewing.figures import metrics_of

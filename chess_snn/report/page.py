@@ -26,11 +26,10 @@ from chess_snn.campaign.viewing.results import RATING_COLUMNS, iteration_columns
 from chess_snn.data import write_text
 from chess_snn.errors import CorruptDataError, RemovedError
 from chess_snn.report.charts import charts_of, table_of
-from chess_snn.report.facts import CampaignFacts, gather
+from chess_snn.report.facts import CampaignFacts, details, gather, key_figures, summary_text
 from chess_snn.report.games import chosen_games
 from chess_snn.report.openings import opening_tables
 from chess_snn.report.spikes import load_champion, rasters, work_of
-from chess_snn.report.summary import details, key_figures, summary_text
 
 _Part = TypeVar("_Part")
 _COMPACT: Final = {"separators": (",", ":"), "ensure_ascii": False}

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from chess_snn.nets import LayerActivity
-from chess_snn.report.drawing import TITLE, picture, text
+from chess_snn.report.plots import TITLE, picture, text
 from chess_snn.types import BoolArray, Float32Array, UInt8Array
 
 MOST_CHANNELS: Final = 64

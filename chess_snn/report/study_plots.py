@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chess_snn.evaluation.ratings.result import Estimate
-from chess_snn.report.drawing import (
+from chess_snn.report.plots import (
     COLOURS,
     FAINT,
     TITLE,

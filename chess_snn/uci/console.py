@@ -15,8 +15,7 @@ from chess_snn.uci.limits import Limits
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import centipawns, wdl_per_mille
-from chess_snn.uci.running import Orders
-from chess_snn.uci.searching import Search
+from chess_snn.uci.searching import Orders, Search
 
 _PLIES_AT_ONCE: Final = 4
 """Depth of one count, which takes a second or so: orders are looked at between counts."""

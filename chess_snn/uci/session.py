@@ -20,8 +20,7 @@ from chess_snn.uci.console import bench, board_lines, count_moves, evaluate
 from chess_snn.uci.engine import Engine, FindModel
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
-from chess_snn.uci.running import Orders, Running, Work
-from chess_snn.uci.searching import Search
+from chess_snn.uci.searching import Orders, Running, Search, Work
 
 _LONGEST_LINE: Final = 500
 

@@ -27,7 +27,7 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.exporting import commit_model
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_figures
 from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS
-from chess_snn.campaign.strength.common_scale import Strength
+from chess_snn.campaign.strength.ratings import Strength
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import Game
 from chess_snn.nets import load_network, network_digest

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chess_snn.campaign.strength.common_scale import Strength
+from chess_snn.campaign.strength.ratings import Strength
 
 HALF_WIDTHS = {"short": 200.0, "long": 90.0}
 """Half widths of the 95 % intervals of tests of 36 games, and of 120."""

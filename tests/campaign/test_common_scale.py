@@ -14,7 +14,7 @@ from chess_snn.campaign.store.match_facts import (
     PairedPoints,
     PointsFacts,
 )
-from chess_snn.campaign.strength.common_scale import Strength, strength_of
+from chess_snn.campaign.strength.ratings import Strength, strength_of
 
 ELO = Strength("elo", "ladder 1", 16, 402.0, 310.0, 495.0, num_games=40)
 REPORT = LadderTestFacts(

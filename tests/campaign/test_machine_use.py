@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.machine import warm_up
+from chess_snn.campaign.machine import cost
 from chess_snn.campaign.machine.cost import Pace, measure_pace, predict, predict_campaign
 from chess_snn.campaign.viewing import live
 from chess_snn.campaign.viewing.live import DiskMeter, ProcessMeter
@@ -129,9 +129,9 @@ def test_a_campaign_gets_slower_as_its_simulations_grow():
 
 
 def test_a_precision_that_the_gpu_cannot_have_is_refused_before_anything_is_played(monkeypatch):
-    monkeypatch.setattr(warm_up, "find_devices", lambda _choice: ["cuda"])
+    monkeypatch.setattr(cost, "find_devices", lambda _choice: ["cuda"])
     with pytest.raises(ConfigError, match="cuda"):
-        warm_up.warm_up(config("net.activation=lif", "net.ticks=9"))
+        cost.warm_up(config("net.activation=lif", "net.ticks=9"))
 
 
 def test_paces_are_measured():

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from chess_snn.cli.main import COMMANDS, app
-from chess_snn.cli.removed import REMOVED
+from chess_snn.cli.main import COMMANDS, REMOVED, app
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -94,7 +93,6 @@ def test_a_command_loads_the_module_of_no_other():
     loaded = {name for name in modules if name.startswith("chess_snn.cli.")}
     assert loaded == {
         "chess_snn.cli.main", "chess_snn.cli.console", "chess_snn.cli.perft",
-        "chess_snn.cli.removed",
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from small_campaigns import make_networks, make_weights
 
-from chess_snn.campaign.models.in_play import InPlay
+from chess_snn.campaign.models.model import InPlay
 from chess_snn.campaign.models.starting import find_start
 from chess_snn.cli.players import find_model, find_player
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from chess_snn.campaign.models.versions import NetworkVersion
-from chess_snn.campaign.strength.common_scale import Strength
+from chess_snn.campaign.strength.ratings import Strength
 from chess_snn.nets import load_network, network_digest
 from tasks.tracking import tracking_uri
 from tasks.tracking.store import open_store, tracking_errors

@@ -13,7 +13,7 @@ from small_campaigns import SMALL
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.errors import ConfigError
-from flows.run_log import log_sentences, quiet_terminal
+from flows.prefect_errors import log_sentences, quiet_terminal
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")

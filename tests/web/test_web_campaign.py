@@ -12,9 +12,9 @@ from chess_snn.campaign.store.collection import open_collection
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError
 from chess_snn.report.page import report_html
-from chess_snn.web import campaign_page
-from chess_snn.web.campaign_page import CampaignPage
+from chess_snn.web import server
 from chess_snn.web.networks import RegisteredVersions
+from chess_snn.web.server import CampaignPage
 from tasks.tracking import TrackingError
 
 
@@ -26,7 +26,7 @@ def snapshot(folder):
 
 @pytest.fixture(autouse=True)
 def always_look(monkeypatch):
-    monkeypatch.setattr(campaign_page, "_LOOK_PERIOD_S", 0.0)
+    monkeypatch.setattr(server, "_LOOK_PERIOD_S", 0.0)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_the_report_is_made_again_only_after_a_change(make_client, tmp_path, mon
         made_for.append(folder.path)
         return f"report {len(made_for)}"
 
-    monkeypatch.setattr(campaign_page, "report_html", make)
+    monkeypatch.setattr(server, "report_html", make)
     folder = made.make_campaign(tmp_path / "c")
     client = make_client(campaign=CampaignPage(folder.path))
     versions = []

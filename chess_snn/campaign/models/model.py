@@ -1,4 +1,9 @@
-"""A network that can be played: where it lies, how it is searched, and its seat as a player."""
+"""A network that can be played: where it lies, how it is searched, and its seat as a player.
+
+Changes stand behind its name, after ``#``: play it otherwise than it was trained. So in
+``runs/a@12#ticks=4,search.kind=puct``, in any order. As with ``--set``, of two values of one name
+the later counts.
+"""
 
 import logging
 from contextlib import ExitStack
@@ -6,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.configuration.loading import config_digest
+from chess_snn.campaign.configuration.loading import changed_config, config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.models.in_play import AS_TRAINED, InPlay
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.data import is_committed, verify_folder
@@ -17,9 +21,69 @@ from chess_snn.errors import ConfigError, UsageError
 from chess_snn.evaluation.named_players import DilutedPlayer
 from chess_snn.evaluation.players import Player, SearchPlayer
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, Precision, load_network, make_evaluator
+from chess_snn.nets import MOST_TICKS, Network, Precision, load_network, make_evaluator
 from chess_snn.search import SearchSettings, make_match_search
+from chess_snn.settings import check_range
 from chess_snn.types import Json
+
+_SEARCH: Final = "search."
+
+
+@dataclass(frozen=True, slots=True)
+class InPlay:
+    """Changes to how a network is played; none by default."""
+
+    ticks: int = 0
+    """Ticks of an evaluation; 0 takes those of its training."""
+    search: tuple[str, ...] = ()
+    """Settings of the search, as ``--set`` takes them: ``search.kind=puct``."""
+
+    def __bool__(self) -> bool:
+        """Return whether anything is changed."""
+        return self != AS_TRAINED
+
+    def search_settings(self, config: CampaignConfig) -> SearchSettings:
+        """Return the search settings of ``config`` with the changes.
+
+        Raises:
+            ConfigError: a setting is unknown, or its value out of range.
+        """
+        return changed_config(config, self.search).search
+
+
+AS_TRAINED: Final = InPlay()
+
+
+def split_play(text: str) -> tuple[str, InPlay]:
+    """``runs/a@12#ticks=4`` as ``runs/a@12`` and how it is played.
+
+    A name that exists as it stands is left whole.
+
+    Raises:
+        ConfigError: a number is out of range.
+        UsageError: something else stands there.
+    """
+    name, found, play = text.rpartition("#")
+    if not found or "/" in play or Path(text).exists():
+        return text, AS_TRAINED
+    ticks, search = 0, []
+    for part in play.split(","):
+        key, _, value = part.partition("=")
+        if key == "ticks" and value.isdecimal():
+            ticks = int(value)
+            check_range(f"ticks of {text!r}", ticks, ge=1, le=MOST_TICKS)
+        elif key.startswith(_SEARCH) and value:
+            search.append(part)
+        else:
+            raise UsageError(
+                f"{part!r} in {text!r} does not say how to play a network; behind # may stand "
+                "ticks=N and settings of the search such as search.kind=puct, with "
+                "commas between them"
+            )
+    changes = InPlay(ticks, tuple(search))
+    changes.search_settings(CampaignConfig())
+    return name, changes
+
 
 _LOG: Final = logging.getLogger(__name__)
 

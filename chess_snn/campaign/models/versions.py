@@ -21,8 +21,8 @@ from chess_snn.campaign.store.notes import created_of
 from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.store.receipts import Receipt, read_receipts
 from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.common_scale import Strength, strength_of
 from chess_snn.campaign.strength.match_schedule import EARLIER
+from chess_snn.campaign.strength.ratings import Strength, strength_of
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
 from chess_snn.games import get_game

@@ -8,7 +8,6 @@ import numpy as np
 
 from chess_snn.games.base import NO_ACTION
 from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros
-from chess_snn.games.chess.attacks import bishop_attacks, pawn_attacks_down, rook_attacks
 from chess_snn.games.chess.layout import (
     BISHOP,
     KING,
@@ -24,7 +23,13 @@ from chess_snn.games.chess.layout import (
 from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.moves import decode, is_castling, make_move, promotion
 from chess_snn.games.chess.rows import code_at, ep_view, load_view
-from chess_snn.games.chess.tables import BETWEEN, KNIGHT_ATTACKS
+from chess_snn.games.chess.tables import (
+    BETWEEN,
+    KNIGHT_ATTACKS,
+    bishop_attacks,
+    pawn_attacks_down,
+    rook_attacks,
+)
 from chess_snn.jit import kernel
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 

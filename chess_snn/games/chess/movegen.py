@@ -11,14 +11,6 @@ import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros
 from chess_snn.games.chess.actions import ACTION_OF, FIRST_UNDERPROMOTION_PLANE, NUM_PLANES
-from chess_snn.games.chess.attacks import (
-    bishop_attacks,
-    pawn_attacks_down,
-    pawn_attacks_up,
-    rook_attacks,
-    up_left,
-    up_right,
-)
 from chess_snn.games.chess.layout import NO_SQUARE, OWN_KING_SIDE, OWN_QUEEN_SIDE
 from chess_snn.games.chess.rows import castling_view, ep_view, load_view
 from chess_snn.games.chess.tables import (
@@ -29,6 +21,12 @@ from chess_snn.games.chess.tables import (
     KING_ATTACKS,
     KNIGHT_ATTACKS,
     LINES,
+    bishop_attacks,
+    pawn_attacks_down,
+    pawn_attacks_up,
+    rook_attacks,
+    up_left,
+    up_right,
 )
 from chess_snn.jit import kernel
 from chess_snn.types import Int16Array, UInt64Array

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, population_count, swap_bytes
-from chess_snn.games.chess.attacks import piece_attacks, up_left, up_right
 from chess_snn.games.chess.layout import (
     META,
     NO_SQUARE,
@@ -20,6 +19,7 @@ from chess_snn.games.chess.layout import (
     REPETITIONS_SHIFT,
 )
 from chess_snn.games.chess.rows import castling_view, ep_view, halfmove_clock, load_view
+from chess_snn.games.chess.tables import piece_attacks, up_left, up_right
 from chess_snn.jit import kernel
 from chess_snn.types import Float32Array, UInt64Array
 

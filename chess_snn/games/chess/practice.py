@@ -18,7 +18,6 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.bits import ONE, ZERO
-from chess_snn.games.chess.attacks import piece_attacks
 from chess_snn.games.chess.layout import (
     BLACK_BIT,
     EP_SHIFT,
@@ -35,7 +34,7 @@ from chess_snn.games.chess.layout import (
 )
 from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.rows import compute_key, store_view
-from chess_snn.games.chess.tables import KING_ATTACKS
+from chess_snn.games.chess.tables import KING_ATTACKS, piece_attacks
 from chess_snn.jit import kernel
 from chess_snn.rng import random_word
 from chess_snn.types import UInt64Array
