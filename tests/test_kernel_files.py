@@ -93,6 +93,7 @@ def test_a_damaged_file_is_compiled_again(tmp_path, cache, damage, ending):
     assert again.mean_of.stats.cache_hits, "kept again"
 
 
+@pytest.mark.slow
 def test_whole_files_are_not_compiled_again_and_many_damaged_ones_are_one_line(tmp_path):
     first, second = run_kernels(tmp_path), run_kernels(tmp_path)
     assert (first.stdout, first.stderr) == ("0\n", "")

@@ -53,7 +53,7 @@ def test_the_suite_is_what_it_says(num_moves, count):
         }
 
 
-@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize("kind", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
 def test_an_untrained_network_finds_every_mate_in_one(kind):
     settings, simulations = SEARCHES[kind]
     suite = forced_wins(GAME, 100, 1, seed=1)

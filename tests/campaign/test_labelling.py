@@ -80,6 +80,7 @@ def test_an_interrupted_run_goes_on_and_labels_nothing_twice(games, tmp_path):
     assert num_started(tmp_path) == started + 1  # for its name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("threads_for_processes")
 def test_an_engine_that_dies_now_and_then_is_replaced(games, tmp_path):
     write_anew(games.shards[0].path, easy_games(2, ply_cap=10))  # each process labels two positions

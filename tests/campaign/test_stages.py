@@ -127,6 +127,7 @@ def test_threads_do_not_change_the_games(played, tmp_path):
         ))
 
 
+@pytest.mark.slow
 def test_the_loss_on_held_out_games_falls(tmp_path):
     config = load_config(settings=[
         *MICRO, "campaign.iterations=1", "net.channels=16",

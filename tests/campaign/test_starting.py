@@ -253,6 +253,7 @@ def test_what_was_taken_along_is_taken_again_when_it_is_damaged(parent, tmp_path
         prepare_first_generation(folder)
 
 
+@pytest.mark.slow
 def test_gc_removes_games_taken_along_once_no_window_needs_them(parent, tmp_path):
     folder = start_with_games(parent, tmp_path / "new", "training.window_positions=90")
     assert not [e for e in find_disposable(folder) if e.sort == "games"]

@@ -3,9 +3,12 @@
 import json
 import re
 
+import pytest
+
 LEVELS = {"ok", "note", "broken"}
 
 
+@pytest.mark.slow
 def test_a_line_each_and_the_same_as_json(chess_snn, tmp_path):
     told = chess_snn("doctor")
     played = chess_snn("doctor", "--play", "--device", "cpu", "--json")

@@ -110,6 +110,7 @@ def test_the_picture_shows_figures_curves_and_scores(folder):
         assert part in text
 
 
+@pytest.mark.slow
 def test_the_picture_fits_at_every_size(tmp_path):
     folder = made.make_campaign(tmp_path / "[bold]a", "campaign.iterations=70")
     assert picture(folder)

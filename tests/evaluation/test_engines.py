@@ -66,6 +66,7 @@ def test_an_answer_depends_on_the_position_alone(
         assert player.choose(batch_of([fen]), *zeros(1))[0] == action
 
 
+@pytest.mark.slow
 def test_a_match_with_stockfish_is_reproducible(stockfish, chess_game):
     openings = random_openings(chess_game, 3, 4, seed=0)
 

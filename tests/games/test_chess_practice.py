@@ -69,6 +69,7 @@ def test_the_weak_side_cannot_take_anything(boards):
             assert not any(board.generate_legal_captures()), board.fen()
 
 
+@pytest.mark.slow
 def test_a_lone_piece_wins_for_certain(boards):
     won = ending_solver.solve()
     num_solved = Counter()

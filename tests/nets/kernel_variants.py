@@ -181,33 +181,28 @@ def legal_readout(channels: int, **options: Any) -> Variant:
     )
 
 
-def most_for_one_architecture(variants: list[Variant]) -> Iterator[Variant]:
-    """Of each kernel the last form for all architectures, and of others those for sm_90.
-
-    The rest is left to the slow test.
-    """
-    last = {variant.kernel: variant for variant in variants}
+def in_default_tests(variants: list[Variant]) -> Iterator[Variant]:
+    """Yield the forms for sm_90, and leave those for the others to the slow test."""
+    others = tuple(each for each in ARCHITECTURES if each != 90)
     for variant in variants:
-        if variant is last[variant.kernel]:
-            yield variant
-        else:
-            others = tuple(each for each in ARCHITECTURES if each != 90)
-            yield replace(variant, architectures=(90,))
-            yield replace(variant, architectures=others, is_slow=True)
+        yield replace(variant, architectures=(90,))
+        yield replace(variant, architectures=others, is_slow=True)
 
 
 VARIANTS: list[Variant] = [
-    legal_readout(64), legal_readout(96, is_slow=True), legal_readout(256, is_slow=True),
-    *most_for_one_architecture(norm_passes(4, "*bf16")),
+    *in_default_tests([legal_readout(64)]),
+    *(legal_readout(channels, is_slow=True) for channels in (96, 256)),
+    *in_default_tests(norm_passes(4, "*bf16")),
     *norm_passes(4, "*fp32", is_slow=True),
     *norm_passes(1, "*bf16", is_slow=True),
     *norm_passes(4, "*fp16", is_slow=True),
-    *most_for_one_architecture(neuron_passes(4, "*bf16")),
+    *in_default_tests(neuron_passes(4, "*bf16")),
     *neuron_passes(4, "*fp32", is_slow=True),
     *neuron_passes(1, "*bf16", is_slow=True),
     *neuron_passes(8, "*bf16", is_slow=True),
     *neuron_passes(4, "*fp16", is_slow=True),
-    *(conv_form(ticks, channels, shortcut=True, levels=levels, architecture=architecture)
+    *(conv_form(ticks, channels, shortcut=True, levels=levels, architecture=architecture,
+                is_slow=architecture != 90)
       for ticks, channels, levels in ((4, 64, 0), (1, 128, 4)) for architecture in ARCHITECTURES),
     *(layer for ticks, channels in ((2, 32), (4, 64), (4, 128), (4, 256), (8, 64), (3, 128))
       for layer in conv_layers(ticks, channels, is_slow=True)),

@@ -245,6 +245,7 @@ def test_it_runs_in_use_and_stops_even_when_a_user_fails():
 resource = pytest.importorskip("resource", reason="page faults are counted on Unix only")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
 def test_evaluations_cause_next_to_no_page_faults() -> None:
     if not keep_freed_memory():

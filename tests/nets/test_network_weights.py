@@ -113,6 +113,7 @@ write_tensors(Path(sys.argv[1]), tensors, {name: name * 2 for name in names})
 """
 
 
+@pytest.mark.slow
 def test_another_process_writes_equal_bytes_bug(tmp_path):
     path = tmp_path / "theirs.safetensors"
     subprocess.run(

@@ -52,8 +52,7 @@ CASES = {
 }
 
 QUICK_CASES = (
-    "two blocks, several groups of boards", "channels divided", "3 of 16 pairs",
-    "exact thresholds", "one level",
+    "two blocks, several groups of boards", "3 of 16 pairs", "one level",
 )
 
 

@@ -80,6 +80,7 @@ def slots():
     return plan_here(load_config(settings=["execution.workers=1", "execution.device=cpu"])).slots
 
 
+@pytest.mark.slow
 @pytest.mark.fault(1)
 def test_a_worker_that_is_killed_while_it_starts_is_started_again(slots):
     with killed_at_once(2) as killed, local_cluster(slots) as cluster:

@@ -118,6 +118,7 @@ def read_otherwise(shard: Path) -> None:
     raise DamagedFolderError(f"{shard} is damaged, as this worker reads it", shard)
 
 
+@pytest.mark.slow
 def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFolder) -> None:
     told: list[str] = []
     rebuilder = rebuilder_from_copies(folder, folder.path, told)

@@ -129,6 +129,7 @@ def test_a_version_is_read_with_its_settings_after_the_home_was_moved(home, dige
     assert start.load_config("cpu").net == CONFIG.net
 
 
+@pytest.mark.slow
 def test_mlflow_loads_a_version_by_the_address_of_the_moved_database(home):
     version = client_of(home).get_model_version("chess-snn", "1")
     assert "/" not in version.source.removeprefix("mlflow-artifacts:/").partition("/")[0]
@@ -239,6 +240,7 @@ def test_a_version_of_another_program_is_refused(home):
         fetched("models:/theirs/1")
 
 
+@pytest.mark.slow
 def test_a_registry_that_is_away_is_named(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://{HOST}:{free_port()}")
     with pytest.raises(TrackingError, match="http://"):

@@ -36,6 +36,7 @@ def results(elo=400.0):
     }
 
 
+@pytest.mark.slow
 def test_a_study_is_one_run_with_its_figures_and_files(tmp_path):
     uri, folder = local_tracking_uri(tmp_path / "services"), tmp_path / "spikes"
     folder.mkdir()

@@ -477,6 +477,7 @@ def test_an_unusable_database_is_said_at_once(tmp_path, monkeypatch, damage):
     assert time.monotonic() - begun < 5
 
 
+@pytest.mark.slow
 def test_a_campaign_runs_without_its_store_and_is_recorded_later_bug(folder, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("CHESS_SNN_HOME", str(folder.path))

@@ -132,7 +132,7 @@ def test_a_wave_with_one_way_to_go_ends_where_it_meets_itself(settings):
 
 @ALL
 def test_the_subtree_of_a_played_action_is_kept_as_it_was(settings):
-    for row in range(6):
+    for row in range(2):
         batch = chess_positions(40).take(np.array([5 * row]))
         tree = growing(batch, settings=settings)
         grow_to(tree, 500, 8)
@@ -267,6 +267,7 @@ def test_a_full_tree_stands_still():
     assert tree.grow(8) > 0
 
 
+@pytest.mark.slow
 def test_no_more_simulations_change_what_is_settled():
     settings = SearchSettings(kind="puct", exploration=0.1)
     batch, total, num_early = chess_positions(12, seed=5), 120, 0

@@ -87,6 +87,7 @@ def test_a_kept_tree_is_the_growing_tree_that_followed_the_game():
     assert num_kept > 3
 
 
+@pytest.mark.slow
 def test_what_is_kept_depends_on_no_other_game():
     rng, count = np.random.default_rng(2), 20
     batch, keys = chess_positions(count), keys_of(count)[: len(chess_positions(count))]

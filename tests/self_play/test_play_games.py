@@ -119,9 +119,11 @@ def ending(board):
     return "ongoing", None
 
 
-@pytest.mark.parametrize(
-    "settings", [ANY_WAY, GREEDY, FROM_START, PRACTICE], ids=["any", "greedy", "start", "practice"]
-)
+@pytest.mark.parametrize("settings", [
+    pytest.param(ANY_WAY, id="any"), pytest.param(PRACTICE, id="practice"),
+    pytest.param(GREEDY, id="greedy", marks=pytest.mark.slow),
+    pytest.param(FROM_START, id="start", marks=pytest.mark.slow),
+])
 def test_games_replay_in_python_chess(played, settings):
     records, _ = played(settings)
     assert records.num_games == NUM_GAMES

@@ -167,6 +167,7 @@ def test_another_request_is_refused(studied, tmp_path, capfd, changes, reason):
     assert written(tmp_path / "copy") == before
 
 
+@pytest.mark.slow
 def test_minutes_choose_the_newest_games(tmp_path):
     begin(tmp_path)
     command = [part for part in SMALL if part != "--relu"]

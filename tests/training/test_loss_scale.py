@@ -124,6 +124,7 @@ def test_the_gradient_is_that_of_fp32_but_for_rounding(game, tiny_network, searc
     assert (found - expected).norm() < 0.05 * expected.norm()
 
 
+@pytest.mark.slow
 def test_fp16_learns_what_fp32_learns(new_trainer, endgames):
     """A current that is rounded may make a spike fall otherwise, so the curves are not the same.
 

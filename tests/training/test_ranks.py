@@ -67,7 +67,9 @@ def alone(searched_shard):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("case", [EVEN, SHORT], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [
+    pytest.param(EVEN, id=EVEN.name, marks=pytest.mark.slow), pytest.param(SHORT, id=SHORT.name),
+])
 def test_the_loss_curve_is_that_of_one_process(outcomes, alone, case, size):
     expected = alone[case.name]
     for outcome in outcomes(case.name, size):

@@ -89,6 +89,7 @@ def trained(game, network, window, **settings):
     return report, trainer.count_spikes(window).rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_strong_penalty_lowers_the_rate(game, tiny_network, searched_window, shape):
     free, free_rate = trained(

@@ -91,6 +91,7 @@ def test_the_plans_of_all_portions_are_one_line_from_0_to_1(schedule):
         assert plan.progress_last == following.progress_first
 
 
+@pytest.mark.slow
 def test_moves_are_learnt(game, schedule, begin, tmp_path):
     trainer, points = train_supervised(game, schedule, begin, tmp_path)
     assert trainer.steps_done == points[-1]["step"] == schedule.num_steps
@@ -161,6 +162,7 @@ def test_a_damaged_checkpoint_is_named(game, schedule, begin, tmp_path):
         train_supervised(game, schedule, begin, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_newest_two_checkpoints_stay_and_keep_what_is_given(game, schedule, begin, tmp_path):
     train_supervised(game, schedule, begin, tmp_path, meta={"of": "ada"})
     kept = step_checkpoints(tmp_path)

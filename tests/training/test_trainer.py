@@ -29,7 +29,7 @@ def plan(num_steps, iteration=0, num_iterations=4):
     return IterationPlan(num_steps, first, last)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_one_small_window_can_be_overfitted(new_trainer, endgames, precision):
     trainer = new_trainer(
         policy_loss="search", precision=precision, learning_rate=2e-2, root_value_share=0.0,

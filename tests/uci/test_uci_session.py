@@ -47,6 +47,7 @@ def random_positions(count, seed):
     return boards
 
 
+@pytest.mark.slow
 def test_random_positions_get_legal_moves(talk):
     gui = talk(simulations=12)
     for board in random_positions(40, seed=3):
@@ -104,6 +105,7 @@ def test_infinite_and_ponder_wait_for_their_end(talk):
     model_free.wait_for("bestmove")
 
 
+@pytest.mark.slow
 def test_a_full_tree_waits_too(talk):
     gui = talk(hash_mib=1)
     gui.send("position startpos", "go infinite")

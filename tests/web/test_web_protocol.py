@@ -273,6 +273,7 @@ def test_a_network_of_another_game_is_refused(browser):
     assert browser.search(model="shipped/2048")["type"] == "error"
 
 
+@pytest.mark.slow
 def test_a_model_that_disappears_is_an_error_and_comes_back(make_client, tmp_path):
     weights = made.make_weights(tmp_path / "net.safetensors")
     with make_client(str(weights)).websocket_connect(SOCKET) as socket:
