@@ -75,6 +75,7 @@ def test_bad_kernels_are_found(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_more_variants_compile_within_their_limits(tmp_path):
     report = compile_kernels(tmp_path, "kernel_variants", "--slow")
     assert report["found"]
