@@ -19,6 +19,7 @@ from chess_snn.campaign.configuration.loading import (
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.lock import campaign_lock
 from chess_snn.campaign.store.notes import (
     note_removal,
@@ -37,7 +38,6 @@ from chess_snn.campaign.store.plans import (
 )
 from chess_snn.campaign.store.receipts import (
     num_finished_iterations,
-    read_generation,
     read_receipt,
     recorded_seconds,
 )

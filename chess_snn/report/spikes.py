@@ -9,8 +9,8 @@ import torch
 from markupsafe import Markup
 
 from chess_snn.campaign.store.collection import games_of_iteration
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
 from chess_snn.errors import CorruptDataError

@@ -25,8 +25,8 @@ from tasks.tracking import (
     champion_of_campaign,
     experiment_pages,
 )
-from tasks.tracking.registry import describe, why_not_better
 from tasks.tracking.store import open_store, tracking_errors
+from tasks.tracking.strength_tags import describe, why_not_better
 
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 

@@ -1,10 +1,6 @@
-"""Checkpoints as versions of a registered model, callable with a position and free of pickle.
-
-Their tags say how strong they are, by which versions are compared.
-"""
+"""Checkpoints as versions of a registered model, callable with a position and free of pickle."""
 
 import logging
-import math
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -27,12 +23,12 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.exporting import commit_model
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, rating_figures
 from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS
-from chess_snn.campaign.strength.ratings import Strength
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import Game
 from chess_snn.nets import load_network, network_digest
 from tasks.tracking import CANDIDATE, model_name
 from tasks.tracking.campaign_run import find_version
+from tasks.tracking.strength_tags import SCALE_TAG
 
 DIGEST_PARAM = "weights_digest"
 """Parameter of a stored model: the digest of its network, by which readers check the weights."""
@@ -230,54 +226,3 @@ def _requirement(package: str) -> str:
     except PackageNotFoundError:
         _LOG.warning("%s is not installed: models are registered for any version of it", package)
         return package
-
-
-SCALE_TAG = "scale"
-"""Names the scale of the figures of :func:`.rating_figures`, which are tags too."""
-
-
-def why_not_better(version: ModelVersion, holder: ModelVersion | None) -> str | None:
-    """Why ``version`` does not take an alias from ``holder``; None if it does.
-
-    Only a version that is measured takes it, and only from one that is below it on the same scale.
-    """
-    own = _strength_of(version)
-    if own is None or not own.scale:
-        return (
-            f"{describe(version)} was not measured on the scale that campaigns share; set "
-            "evaluation.ladder_test = true"
-        )
-    if holder is None:
-        return None
-    other = _strength_of(holder)
-    if other is None or not own.is_comparable(other):
-        return (
-            f"that cannot be compared with {describe(version)}; to let the next champion have the "
-            "alias, remove it on MLflow's page of the model"
-        )
-    return None if own.is_above(other) else f"the lower bound of {describe(version)} is not higher"
-
-
-def describe(version: ModelVersion) -> str:
-    """``version 7 (smoke-001, generation 4, Elo 402 (310 to 495) with 16 simulations, …)``."""
-    strength = _strength_of(version)
-    campaign, generation = (version.tags.get(tag, "?") for tag in ("campaign", "generation"))
-    rated = "not measured" if strength is None else str(strength)
-    return f"version {version.version} ({campaign}, generation {generation}, {rated})"
-
-
-def _strength_of(version: ModelVersion) -> Strength | None:
-    """None if it was not measured."""
-    figures = {name: _number(text) for name, text in version.tags.items()}
-    return Strength.of_figures(
-        version.tags.get(SCALE_TAG, ""),
-        {name: number for name, number in figures.items() if math.isfinite(number)},
-    )
-
-
-def _number(text: str) -> float:
-    """NaN if ``text`` is not a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

@@ -16,8 +16,8 @@ from chess_snn.campaign.models.exporting import export_model
 from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.stages.networks import evaluator_of
 from chess_snn.campaign.stages.training import check_training_inputs
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import write_note
-from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.errors import CampaignError, CorruptDataError, DamagedFolderError
 from chess_snn.report.page import report_html

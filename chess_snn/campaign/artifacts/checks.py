@@ -11,14 +11,10 @@ from typing import Any, Final
 from chess_snn.campaign.artifacts.artifact import Check, Contents, Fault, Key, Whole
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
+from chess_snn.campaign.store.generations import numbered_manifest
 from chess_snn.campaign.store.plans import ProgressPlan, write_plan
 from chess_snn.campaign.store.receipt_parts import ShardFacts, TrainingFacts
-from chess_snn.campaign.store.receipts import (
-    MOST_UNDER_WAY,
-    Receipt,
-    numbered_manifest,
-    read_receipt,
-)
+from chess_snn.campaign.store.receipts import MOST_UNDER_WAY, Receipt, read_receipt
 from chess_snn.campaign.strength.match_games import read_match
 from chess_snn.campaign.strength.match_schedule import champion_match, event_of
 from chess_snn.data import Manifest, read_shard

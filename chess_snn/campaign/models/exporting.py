@@ -29,8 +29,8 @@ from chess_snn.campaign.configuration.loading import (
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.data import commit_copy, copy_folder, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError

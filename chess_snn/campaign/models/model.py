@@ -14,7 +14,7 @@ from typing import Final
 from chess_snn.campaign.configuration.loading import changed_config, config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.receipts import read_generation
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ConfigError, UsageError

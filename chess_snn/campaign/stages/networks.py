@@ -7,8 +7,8 @@ import numpy as np
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.games import Game, get_game
 from chess_snn.nets import Evaluator, OwnedEvaluator, Precision, make_evaluator

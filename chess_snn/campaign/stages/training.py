@@ -19,10 +19,10 @@ from chess_snn.campaign.stages.window import (
     window_shards,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import is_removed
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.store.receipt_parts import TrainingFacts, measured
-from chess_snn.campaign.store.receipts import read_generation
 from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint

@@ -1,8 +1,7 @@
 """Receipts: what each finished iteration committed, in one small JSON file.
 
 An iteration is finished when its receipt exists. Everything that MLflow shows can be computed from
-the receipts again. A receipt names the weights of its generation, so it also says whether a
-checkpoint is the one that belongs at its place.
+the receipts again.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from chess_snn.campaign.store.match_facts import (
     MatchFacts,
     RatingFacts,
 )
-from chess_snn.campaign.store.notes import last_events, read_notes
 from chess_snn.campaign.store.plans import Length, ProgressPlan, read_plan
 from chess_snn.campaign.store.receipt_parts import (
     DeviceUse,
@@ -28,8 +26,8 @@ from chess_snn.campaign.store.receipt_parts import (
     TrainingFacts,
 )
 from chess_snn.campaign.store.typed_json import RecordFormat, numbered_files, read_numbered
-from chess_snn.data import Manifest, StoredFormat, read_manifest, write_text
-from chess_snn.errors import ConfigError, CorruptDataError, DamagedFolderError
+from chess_snn.data import StoredFormat, write_text
+from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.self_play import SelfPlayStatistics, combine
 
 FORMAT: Final = StoredFormat("receipt", version=6, has_digest=True)
@@ -154,53 +152,3 @@ def lost_receipt(folder: CampaignFolder) -> Path | None:
     lost = folder.receipt(finished)
     is_older = any(path.name > lost.name for path in lost.parent.glob("iter-*.json"))
     return lost if is_older or finished + MOST_UNDER_WAY < begun else None
-
-
-_DIGITS = 12
-"""Length of a digest in messages."""
-
-
-def read_generation(folder: CampaignFolder, generation: int) -> Manifest:
-    """The manifest of the checkpoint of ``generation``, with the weights that its receipt names.
-
-    A generation that was rebuilt may have other weights. As long as its iteration is not finished,
-    it has no receipt.
-
-    Raises:
-        DamagedFolderError: as :func:`numbered_manifest`.
-        CorruptDataError: it has other weights, or the receipt is damaged.
-        UnknownVersionError: the manifest or the receipt is of a version that is not read.
-    """
-    manifest = numbered_manifest(folder, generation)
-    if generation == 0 or not folder.receipt(generation - 1).exists():
-        return manifest
-    found = str(manifest.meta.get("weights_digest"))
-    named = read_receipt(folder, generation - 1).training.weights_digest
-    if found != named and not _was_rebuilt(folder, generation):
-        raise CorruptDataError(
-            f"{folder.checkpoint(generation)} has weights {found[:_DIGITS]}…, and its receipt "
-            f"names {named[:_DIGITS]}…; restore the one that is wrong from a copy"
-        )
-    return manifest
-
-
-def numbered_manifest(folder: CampaignFolder, generation: int) -> Manifest:
-    """The manifest of the checkpoint of ``generation``, which says that it is that.
-
-    Raises:
-        DamagedFolderError: it is missing or damaged, or the checkpoint is another generation.
-        UnknownVersionError: it is of a version that is not read.
-    """
-    checkpoint = folder.checkpoint(generation)
-    manifest = read_manifest(checkpoint)
-    if (found := manifest.meta.get("generation")) != generation:
-        raise DamagedFolderError(
-            f"{checkpoint} holds generation {found}; restore it from a copy, or delete it so that "
-            "it is made again", checkpoint,
-        )
-    return manifest
-
-
-def _was_rebuilt(folder: CampaignFolder, generation: int) -> bool:
-    name = folder.name_of(folder.checkpoint(generation))
-    return name in last_events(read_notes(folder), "rebuilt")

@@ -11,13 +11,10 @@ from typing import Final
 
 from chess_snn.campaign.stages.networks import evaluator_of, game_of
 from chess_snn.campaign.store.folder import PART_MARK, CampaignFolder
+from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.plans import next_plan
-from chess_snn.campaign.store.receipts import (
-    num_finished_iterations,
-    read_generation,
-    recorded_seconds,
-)
+from chess_snn.campaign.store.receipts import num_finished_iterations, recorded_seconds
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.strength.match_schedule import (
     LADDER_TEST,
