@@ -1,7 +1,5 @@
 """Stores that several campaigns share: whose champion has the alias that they share.
 
-    python tests/campaign/simulated_alias.py      # the table of docs/decisions/0045
-
 Long campaigns measure their networks by more games than short ones. Every champion is measured
 once, with a normal error, when it is new, and takes the alias by one of the rules.
 """
@@ -69,17 +67,3 @@ def simulate(rule, num_stores, seed, behind, num_campaigns=6):
                 holder = (truth, own) if does else holder
                 regrets.append(best - holder[0])
     return Outcome(float(np.mean(regrets)), float(np.mean(moves)), float(np.mean(missed)))
-
-
-def main():
-    print("| short campaigns are | rule | regret | worse | kept |")
-    print("| --- | --- | --- | --- | --- |")
-    for behind in (300, 0, -300):
-        for rule in RULES:
-            found = simulate(rule, 2000, 1, behind)
-            print(f"| {-behind:+} | {rule} | {found.regret:.0f} | {found.worse:.1%} "
-                  f"| {found.kept:.1%} |")
-
-
-if __name__ == "__main__":
-    main()

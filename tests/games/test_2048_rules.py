@@ -167,15 +167,6 @@ def test_cells_and_tiles_come_with_their_exact_probabilities(text, action):
     assert normal_deviate(counts[listed], expected) < UNLIKELY
 
 
-def test_the_tile_does_not_depend_on_the_cell():
-    events, _, _ = draws("2 4 8 16/4 8 16 2/. . . ./64 2 4 8", "up")
-    table = np.bincount(events, minlength=32).reshape(16, 2)
-    table = table[table.any(axis=1)]
-    rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    expected = rows * columns / NUM_DRAWS
-    assert normal_deviate(table, expected, num_fitted=len(rows)) < UNLIKELY
-
-
 def test_initial_states_have_two_tiles_of_the_same_distribution():
     states = GAME.initial_states(np.arange(NUM_DRAWS, dtype=np.uint64))
     assert not states[:, NATURE].any()
@@ -287,15 +278,6 @@ def test_heuristic_is_the_formula():
     states = boards_of_play(20, 40)
     expected = [slow_heuristic(oracle.from_word(word)) for word in states[:, BOARD]]
     np.testing.assert_allclose(GAME.heuristic_stm(states), expected, rtol=1e-5)
-
-
-def test_heuristic_is_the_same_in_every_view():
-    states = boards_of_play(20, 40)
-    expected = GAME.heuristic_stm(states)
-    for view in range(GAME.spec.num_symmetries):
-        views = np.full(len(states), view, np.uint8)
-        viewed, _ = GAME.transform(states, np.empty((len(states), 0), np.int16), views)
-        np.testing.assert_allclose(GAME.heuristic_stm(viewed), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("depth", "stride"), [(1, 10), (2, 150)])

@@ -178,12 +178,6 @@ def test_published_counts(fen):
     assert counts == PUBLISHED[fen]
 
 
-@pytest.mark.parametrize("fen", PUBLISHED)
-def test_counts_of_the_mirrored_position(fen):
-    state = GAME.parse_state(chess.Board(fen).mirror().fen())
-    assert perft(state, 3) == PUBLISHED[fen][2]
-
-
 def test_divide_equals_python_chess():
     board = chess.Board(KIWIPETE)
     expected = {}

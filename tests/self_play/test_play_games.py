@@ -188,17 +188,6 @@ def test_statistics_are_those_of_the_records(played):
     assert 0 < statistics.network_seconds < statistics.seconds
 
 
-@pytest.mark.parametrize("groups", [2, 3, 9])
-def test_games_do_not_depend_on_their_groups(search, groups):
-    together, alone = play_games(GAME, [search], concurrent(SHORT, 8), num_games=8, seed=5)
-    records, statistics = play_games(
-        GAME, [search] * groups, concurrent(SHORT, 8), num_games=8, seed=5
-    )
-    assert_same_games(records, together)
-    assert statistics.terminations == alone.terminations
-    assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)
-
-
 @pytest.mark.parametrize(("groups", "count"), [(1, 1), (1, 64), (2, 9), (3, 5)])
 def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
     arguments = {"num_games": 30, "seed": 7, "restarts": earlier_rows()}
