@@ -2,7 +2,6 @@
 
 import json
 import math
-from statistics import NormalDist
 from xml.etree import ElementTree
 
 import numpy as np
@@ -116,14 +115,6 @@ def test_is_the_share_of_the_posterior_above_one_half(counts):
     assert likelihood_of_superiority(np.array(counts)) == pytest.approx(share, abs=0.005)
 
 
-def test_of_many_pairs_is_the_normal_tail():
-    counts = np.array([800, 3000, 5000, 3150, 850])
-    mean = counts @ PAIR_SCORES / counts.sum()
-    deviation = math.sqrt(counts @ (PAIR_SCORES - mean) ** 2) / counts.sum()
-    expected = NormalDist().cdf((mean - 0.5) / deviation)
-    assert likelihood_of_superiority(counts) == pytest.approx(expected, abs=2e-3)
-
-
 @given(pair_counts)
 def test_the_opponents_is_one_minus_it(counts):
     told = likelihood_of_superiority(counts)
@@ -137,13 +128,6 @@ def test_a_better_pair_makes_superiority_likelier(counts, score):
     worse[score] += 1
     better[score + 1] += 1
     assert likelihood_of_superiority(better) >= likelihood_of_superiority(worse) - 1e-8
-
-
-def test_even_results_are_one_half_and_sweeps_nearly_certain():
-    assert likelihood_of_superiority(np.zeros(5, np.int64)) == pytest.approx(0.5)
-    assert likelihood_of_superiority(np.array([40, 3, 9, 3, 40])) == pytest.approx(0.5)
-    assert 0.97 < likelihood_of_superiority(np.array([0, 0, 0, 0, 5])) < 0.99
-    assert likelihood_of_superiority(np.array([0, 0, 0, 0, 10_000])) == pytest.approx(1.0)
 
 
 def test_is_as_often_right_as_it_says():

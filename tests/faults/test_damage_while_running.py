@@ -4,7 +4,15 @@ same."""
 from pathlib import Path
 
 import pytest
-from campaign_driver import faults_at, finish, kill_campaign, launch, settings, wait_until
+from campaign_driver import (
+    SMALL_OPTIONS,
+    faults_at,
+    finish,
+    kill_campaign,
+    launch,
+    settings,
+    wait_until,
+)
 from made_imports import make_import
 from small_campaigns import assert_whole, committed_shards
 from stored_shards import damage
@@ -19,21 +27,8 @@ pytestmark = [
     pytest.mark.fault(10, 11),
 ]
 
-SETTINGS = settings(
-    campaign__iterations=2,
-    campaign__seed=11,
-    self_play__games_per_iteration=40,
-    self_play__games_per_shard=10,
-    self_play__max_plies_first=40,
-    self_play__max_plies_last=40,
-    search__simulations_first=2,
-    search__simulations_last=2,
-    training__presentations=1.0,
-    evaluation__opponents='["random"]',
-    evaluation__num_openings=4,
-    evaluation__won_positions=2,
-    execution__workers=2,
-)
+SETTINGS = [*SMALL_OPTIONS, *settings(self_play__games_per_iteration=16)]
+"""Two iterations of four shards."""
 
 
 def test_damage_is_told_and_mended_and_changes_nothing(tmp_path: Path) -> None:

@@ -14,17 +14,14 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
+from small_campaigns import SMALL  # noqa: E402
+
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
 from tasks.cluster.security import make_certificates  # noqa: E402
 
-SETTINGS = (
-    "campaign.iterations=2", "self_play.games_per_iteration=12", "self_play.games_per_shard=3",
-    "self_play.max_plies_first=6", "self_play.max_plies_last=8", "search.simulations_first=2",
-    "search.simulations_last=2", "training.batch_size=32", "evaluation.num_openings=1",
-    "evaluation.max_plies=6", 'evaluation.opponents=["random"]', "evaluation.won_positions=2",
-    "promotion.rule=score",
-)
+SETTINGS = (*SMALL, "self_play.games_per_shard=3", "execution.workers=0",
+            "promotion.rule=score")
 PATIENT_S = 240.0
 GONE_WITHIN_S = 5.0
 """What is promised where somebody was killed."""

@@ -13,15 +13,10 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from services_home import Home  # noqa: E402
+from small_campaigns import SMALL  # noqa: E402
 
 README = Path(__file__).parents[2] / "README.md"
-SETTINGS = [
-    "campaign.iterations=1", "self_play.games_per_iteration=8", "self_play.games_per_shard=4",
-    "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
-    "search.simulations_last=2", "training.batch_size=16", "evaluation.num_openings=1",
-    "evaluation.max_plies=6", 'evaluation.opponents=["random"]', "evaluation.won_positions=2",
-    "evaluation.ladder_test_games=4",
-]
+SETTINGS = [*SMALL, "campaign.iterations=1", "evaluation.ladder_test_games=4"]
 LOAD = """
 import mlflow, pandas, sys
 mlflow.set_tracking_uri(sys.argv[1])

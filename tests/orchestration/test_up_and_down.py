@@ -20,19 +20,15 @@ pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
 from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # noqa: E402
+from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
 from flows.prefect_access import CREDENTIALS_FILE  # noqa: E402
 from flows.server_processes import HOST  # noqa: E402
 
-SETTINGS = [
-    "campaign.iterations=2", "self_play.games_per_iteration=8", "self_play.games_per_shard=4",
-    "self_play.max_plies_first=6", "self_play.max_plies_last=6", "search.simulations_first=2",
-    "search.simulations_last=2", "training.batch_size=16", "evaluation.num_openings=1",
-    "evaluation.max_plies=6", 'evaluation.opponents=["random"]', "evaluation.won_positions=2",
-]
-NUM_SHARDS = 2
+NUM_SHARDS = 3
+"""Of an iteration of a SMALL campaign."""
 
 
 @pytest.fixture
@@ -93,7 +89,7 @@ def test_a_port_that_another_up_has_is_named(running, home):
 def test_a_campaign_runs_to_its_end(running, tmp_path):
     directory = tmp_path / "campaign"
     output = running.deployment(
-        "campaign/local", directory=str(directory), preset="smoke", settings=SETTINGS
+        "campaign/local", directory=str(directory), preset="smoke", settings=list(SMALL)
     )
     folder = CampaignFolder.open(directory)
     assert len(read_receipts(folder)) == 2, output + running.logs()
@@ -143,7 +139,7 @@ def test_parameters_that_the_form_would_refuse_start_nothing(running, parameters
 def test_a_second_run_of_one_campaign_waits_for_the_first(running, tmp_path):
     parameters = [
         f"--param=directory={json.dumps(str(tmp_path / 'shared'))}", "--param=preset=smoke",
-        f"--param=settings={json.dumps(SETTINGS)}",
+        f"--param=settings={json.dumps(SMALL)}",
     ]
     running.export()
     first = running.start("deployment", "run", "campaign/local", "--watch", *parameters,
@@ -261,7 +257,7 @@ def test_with_credentials_both_servers_ask_for_them_and_no_log_has_them(tmp_path
             home.post("experiments/search", {"max_results": 1}, user="me:wrong-password")
         assert home.post("experiments/search", {"max_results": 1}, user=f"me:{secret}")
         directory = tmp_path / "campaign"
-        home.deployment("campaign/local", directory=str(directory), settings=SETTINGS)
+        home.deployment("campaign/local", directory=str(directory), settings=list(SMALL))
         assert len(read_receipts(CampaignFolder.open(directory))) == 2, home.logs()
         assert secret not in said.stdout + home.logs()
         files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
