@@ -64,7 +64,9 @@ def test_compiled_neurons_give_the_references_logits(spec, positions, name, prec
     assert torch.equal(ours.value_logits_BV, expected.value_logits_BV)
 
 
-@pytest.mark.parametrize("config", [TINY, TINY.baseline()], ids=["spiking", "baseline"])
+@pytest.mark.parametrize("config", [
+    TINY, pytest.param(TINY.baseline(), marks=pytest.mark.slow),
+], ids=["spiking", "baseline"])
 def test_bf16_says_nearly_what_fp32_says(spec, positions, overfit, config):
     positions = positions[:48]
     network = build_network(spec, config, 0)

@@ -85,7 +85,9 @@ def test_gradient_reaches_every_parameter(spec, positions, config):
         assert parameter.grad.abs().sum() > 0, name
 
 
-@BOTH
+@pytest.mark.parametrize("config", [
+    TINY, pytest.param(TINY.baseline(), marks=pytest.mark.slow),
+], ids=["spiking", "baseline"])
 def test_one_batch_can_be_overfitted(spec, positions, overfit, config):
     losses = overfit(build_network(spec, config, 0), positions[:32], steps=100)
     assert losses[0] > 3.0

@@ -190,7 +190,10 @@ EVERY_FORM = pytest.mark.parametrize("form", ["plain", "static", "shortcut", "fi
 
 @EVERY_DTYPE
 @EVERY_FORM
-@pytest.mark.parametrize("neurons", NEURONS)
+@pytest.mark.parametrize("neurons", [
+    pytest.param(name, marks=[pytest.mark.slow] * name.endswith(("1 tick", "2 ticks", "4 ticks")))
+    for name in NEURONS
+])
 def test_outputs_statistics_and_gradients_are_those_of_torch_in_float64(neurons, form, dtype):
     config = NEURONS[neurons]
     if config.activation == "ilif" and dtype is torch.bfloat16:
