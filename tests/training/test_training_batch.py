@@ -28,18 +28,6 @@ def batch(game, samples):
     return assemble(game, samples)
 
 
-def test_pieces_stand_on_their_planes(game, samples, batch):
-    """Planes 0 to 5 are the mover's pieces and 6 to 11 the other's, from the mover's side."""
-    for b, state in enumerate(samples.states):
-        board = chess.Board(game.format_state(state))
-        view = board if board.turn == chess.WHITE else board.mirror()
-        expected = np.zeros((12, 8, 8), np.float32)
-        for square, piece in view.piece_map().items():
-            plane = piece.piece_type - 1 + (0 if piece.color == chess.WHITE else 6)
-            expected[plane, square // 8, square % 8] = 1
-        np.testing.assert_array_equal(batch.planes(game.spec.all_planes)[b, :12], expected)
-
-
 def test_every_plane_is_the_bits_of_its_word(game, samples, batch):
     words = game.planes(samples.states)
     bits = words[:, :, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
@@ -59,13 +47,6 @@ def test_legal_lists_are_python_chess_s(game, samples, batch):
         moves = {game.format_action(state, action) for action in listed}
         assert moves == {move.uci() for move in board.legal_moves}
         assert len(listed) == len(moves)
-
-
-def test_all_columns_can_be_gathered(game, batch):
-    actions = batch.targets.legal_actions_BL
-    assert actions.dtype == torch.int16
-    assert actions.min() >= 0
-    assert actions.max() < game.spec.num_actions
 
 
 def weights_by_action(targets, b):
@@ -141,16 +122,6 @@ def test_a_mirrored_batch_asks_for_the_mirror_of_what_the_batch_asked(game, samp
     for name in ("outcomes_stm_B", "root_values_stm_B", "log_plies_left_B",
                  "ended_B", "num_legal_B"):
         assert torch.equal(getattr(targets, name), getattr(batch.targets, name)), name
-
-
-def test_planes_of_a_mirrored_batch_are_the_mirrored_planes(game, samples, batch):
-    mirrored = transform(game, samples, np.ones(len(samples), np.uint8))
-    planes = assemble(game, mirrored).planes(game.spec.all_planes)
-    changed = (mirrored.states != samples.states).any(axis=1)
-    assert changed.sum() > 10
-    before = batch.planes(game.spec.all_planes)
-    assert torch.equal(planes[changed, :12], before[changed, :12].flip(3))
-    assert torch.equal(planes[~changed], before[~changed])
 
 
 def test_only_the_chosen_samples_are_mirrored_and_in_a_copy(game, samples):

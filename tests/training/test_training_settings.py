@@ -58,11 +58,6 @@ def test_the_window_grows_from_its_first_size_by_the_formula():
     assert settings.window_capacity(1100) == pytest.approx(1000 + 0.4 * 100, abs=2)
 
 
-def test_a_window_without_growth_keeps_its_size():
-    settings = TrainingSettings(window_positions=1000, window_growth=0.0)
-    assert settings.window_capacity(10**9) == 1000
-
-
 def test_lambda_falls_on_a_straight_line():
     settings = TrainingSettings(td_lambda=0.9, final_td_lambda=0.5)
     assert [settings.td_lambda_at(progress) for progress in (0.0, 0.5, 1.0)] == pytest.approx(
@@ -104,19 +99,3 @@ def test_progress_is_the_share_of_the_campaign_done():
 def test_iterations_beyond_the_plan_keep_the_final_rate():
     plan = IterationPlan(num_steps=5, progress_first=9 / 4, progress_last=10 / 4)
     assert learning_rate(SETTINGS, 1000, plan.progress(0)) == pytest.approx(0.002)
-
-
-def test_progress_is_a_straight_line_between_what_the_plan_names():
-    plan = IterationPlan(num_steps=4, progress_first=0.3, progress_last=0.7)
-    assert [plan.progress(step) for step in range(5)] == pytest.approx([0.3, 0.4, 0.5, 0.6, 0.7])
-
-
-def test_rate_of_a_campaign_never_rises_after_the_warm_up():
-    plans = [IterationPlan(10, k / 3, (k + 1) / 3) for k in range(3)]
-    progress = [plan.progress(step) for plan in plans for step in range(10)]
-    rates = [learning_rate(SETTINGS, k, share) for k, share in enumerate(progress)]
-    peak = max(rates)
-    assert rates.index(peak) <= SETTINGS.warmup_steps
-    decaying = rates[rates.index(peak):]
-    assert decaying == sorted(decaying, reverse=True)
-    assert 0.002 < rates[-1] < 0.0022
