@@ -28,28 +28,10 @@ def states_of(boards):
     return np.stack([from_board(board) for board in boards])
 
 
-def legal_sets(boards):
-    batch = GAME.allocate(len(boards))
-    GAME.reset(batch, np.arange(len(boards)), states_of(boards))
-    return [
-        set(row[:count].tolist())
-        for row, count in zip(batch.legal_actions, batch.num_legal, strict=True)
-    ]
-
-
 def test_planes_equal_the_oracle(boards):
     planes = oracle.expand(GAME.planes(states_of(boards)))
     expected = np.stack([oracle.planes(board) for board in boards])
     np.testing.assert_array_equal(planes, expected)
-
-
-def test_colour_flip_leaves_planes_as_they_are(boards):
-    mirrored = [board.mirror() for board in boards]
-    np.testing.assert_array_equal(GAME.planes(states_of(boards)), GAME.planes(states_of(mirrored)))
-
-
-def test_colour_flip_leaves_actions_as_they_are(boards):
-    assert legal_sets(boards) == legal_sets([board.mirror() for board in boards])
 
 
 def test_colour_flip_leaves_material_as_it_is(boards):
@@ -212,15 +194,6 @@ def test_records_without_a_key_are_mirrored_alike(flippable):
     no_actions = np.zeros((len(flippable), 0), dtype=np.int16)
     records, _ = mirror(states[:, :RECORD_WORDS], no_actions)
     np.testing.assert_array_equal(records, mirror(states, no_actions)[0][:, :RECORD_WORDS])
-
-
-def test_legal_actions_are_the_flipped_boards(flippable):
-    states = np.stack([from_board(board) for board in flippable])
-    legal_actions, num_legal = GAME.legal_actions(states)
-    _, mirrored = mirror(states, legal_actions)
-    for board, actions, count in zip(flippable, mirrored, num_legal, strict=True):
-        expected = oracle.legal_actions(flipped(board))
-        assert set(actions[:count].tolist()) == set(expected), board.fen()
 
 
 def test_an_action_means_the_flipped_move(flippable):

@@ -29,9 +29,6 @@ SETTINGS = settings(
     evaluation__opponents='["random"]', evaluation__num_openings=1, evaluation__max_plies=10,
     evaluation__won_positions=2, execution__workers=2, execution__training_ranks=2,
 )
-ON_LOOPBACK = ("127.0.0.1", "::1")
-
-
 def listeners(process: "psutil.Process") -> dict[tuple[str, int], str]:
     """Address and port of every socket that it or a descendant listens on, and its command."""
     found = {}

@@ -80,12 +80,6 @@ def test_a_game_starts_the_same_among_more_games():
     np.testing.assert_array_equal(few.kinds, many.kinds[:37])
 
 
-def test_another_seed_draws_other_starts():
-    one, other = draw(300, seed=4), draw(300, seed=5)
-    assert (one.kinds != other.kinds).mean() > 0.3
-    assert not set(fens_of(one, "practice")) & set(fens_of(other, "practice"))
-
-
 def test_ordinary_games_start_at_the_beginning():
     assert set(fens_of(draw(), "ordinary")) == {chess.STARTING_FEN}
 
