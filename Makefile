@@ -114,7 +114,7 @@ faults: $(VENV)/.engines      ## inject every fault TIMES times and print a tabl
 
 bench: $(VENV)/.ready         ## every benchmark: a table each, and JSON under bench-results/
 	@$(PIP) install --quiet --constraint constraints.txt $(PEERS) \
-	  || echo "WARNING: $(PEERS) could not be installed; bench search will not compare with it."
+	  || echo "WARNING: $(PEERS) could not be installed; benchmarks search will not compare with it."
 	@missed=0; for name in env import net search selfplay store train workers; do \
 	  $(BIN)/python -m benchmarks $$name --json-file bench-results/$$name.json || missed=1; done; \
 	  exit $$missed

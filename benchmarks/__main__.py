@@ -1,6 +1,52 @@
 """``python -m benchmarks NAME``; errors and Ctrl-C as those of ``chess-snn``."""
 
-from benchmarks.commands import app
-from chess_snn.cli.main import run_app
+from typing import Final
 
-run_app(app, "python -m benchmarks")
+import typer
+
+from chess_snn.cli.main import CommandEntry, LazyGroup, run_app
+
+_COMMANDS: Final = (
+    ("env", "env", "Rules and bitplanes on one core: chess beside python-chess, or 2048."),
+    ("net", "net", "The network alone on CPUs: its ReLU baseline, other libraries, one kernel."),
+    ("search", "search", "Tree search, alone and with a network, beside OpenSpiel's."),
+    ("selfplay", "self_play", "Self-play, beside one game at a time with a batch of one."),
+    ("store", "store", "Writing and reading shards, and sampling from the window."),
+    ("folder", "folder", "Starting, watching and verifying a campaign of very many shards."),
+    ("train", "train", "Training steps, spiking and ReLU, in both precisions, beside others."),
+    ("workers", "workers", "One worker beside two, and what orchestration takes of a campaign."),
+    ("export", "export", "Networks exported as NIR and ONNX, run by libraries that read them."),
+    ("gpu", "gpu", "Every figure that needs a GPU: neurons, inference, training, self-play."),
+    ("learn", "learn", "Train for some minutes without Prefect, then play matches."),
+    ("ablations", "ablations", "Equal campaigns, one part of the recipe off in each."),
+    ("ladder", "ladder", "Play the ladder's round-robin again, and rate its players."),
+    ("mates", "mates", "How many mates a network finds with its search."),
+    ("uci", "uci", "How soon `chess-snn uci` answers `stop`, and games with clocks."),
+    ("web", "web", "How soon the page of `chess-snn web` answers, in a headless Chromium."),
+)
+"""Name, module and summary; a module is imported when its command is run."""
+
+
+class _Benchmarks(LazyGroup):
+    table = tuple(
+        CommandEntry(name, f"benchmarks.{module}:command", summary)
+        for name, module, summary in _COMMANDS
+    )
+
+
+app = typer.Typer(
+    cls=_Benchmarks, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def _describe() -> None:
+    """Measure one part of the system, beside what it is compared with, in one run.
+
+    Exits with 1 if a figure misses its bar, except with --quick.
+    """
+
+
+if __name__ == "__main__":
+    run_app(app, "python -m benchmarks")

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from benchmarks.report import Report, benchmark
+from benchmarks.harness import Report, benchmark
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.strength.matches import read_final_matches
 

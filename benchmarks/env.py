@@ -15,9 +15,8 @@ import numpy as np
 import typer
 
 from benchmarks import env_2048
-from benchmarks.harness import Pace, Work, rates_in_turn
+from benchmarks.harness import Pace, Quick, Report, Work, benchmark, rates_in_turn
 from benchmarks.random_data import STEPPED_GAMES, stepping
-from benchmarks.report import Quick, Report, benchmark
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move
@@ -39,10 +38,11 @@ def run(
 
     python -m benchmarks env --game 2048
     """
+    pace = Pace(rounds=2, turn_s=0.3) if quick else Pace(rounds=5, turn_s=1.0)
     if game == "2048":
-        env_2048.measure(report, quick)
+        env_2048.measure(report, pace, quick=quick)
     elif game == "chess":
-        _measure_chess(report, Pace(rounds=2, turn_s=0.3) if quick else Pace(rounds=5, turn_s=1.0))
+        _measure_chess(report, pace)
     else:
         raise UsageError(f"--game must be one of chess, 2048, got {game!r}")
 

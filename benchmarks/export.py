@@ -17,6 +17,7 @@ import torch
 import typer
 from torch import Tensor
 
+from benchmarks.harness import Quick, Report, benchmark
 from benchmarks.nir_readers import (
     READERS,
     SpikeDifferences,
@@ -25,7 +26,6 @@ from benchmarks.nir_readers import (
     run_graph,
 )
 from benchmarks.random_data import Positions, random_positions
-from benchmarks.report import Quick, Report, benchmark
 from chess_snn.campaign.models.exporting import Format, export_for_others
 from chess_snn.cli.players import SHIPPED_CHESS, find_model
 from chess_snn.games import get_game

@@ -13,8 +13,8 @@ from typing import Annotated, Final, TypeVar
 
 import typer
 
+from benchmarks.harness import Quick, Report, benchmark
 from benchmarks.many_shards import SHARDS_EACH, make_campaign
-from benchmarks.report import Quick, Report, benchmark
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.integrity.gc import find_disposable, sweep_leftovers
 from chess_snn.campaign.integrity.verify import verify_campaign

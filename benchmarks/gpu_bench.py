@@ -1,31 +1,34 @@
-"""What the parts of the GPU benchmark share: the device, how to time it, and what is predicted."""
+"""The device that the parts of the GPU benchmark measure: how to time it and what it did when."""
 
-import platform
-import shutil
-import subprocess
+import json
 import tempfile
-from collections.abc import Callable
-from functools import partial
-from importlib import metadata
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import torch
 
-from benchmarks.device_model import H200, PASS_SHARE, model_of
-from benchmarks.device_trace import DeviceWork, read_trace
-from benchmarks.harness import QUICK, Pace, Work, rates_in_turn
-from benchmarks.net import matrix_flops_per_s
-from benchmarks.report import Report
-from chess_snn.nets import NetConfig
-from chess_snn.nets.inference_neurons import InferenceNeurons, ReferenceNeurons, choose_neurons
-from chess_snn.nets.model.neuron import lif, lif_on_gpu
+from benchmarks.harness import QUICK, Pace, Report, Work, rates_in_turn
 
-_PACE: Final = Pace(rounds=5, turn_s=0.05)
-_PACKAGES: Final = ("torch", "triton", "numpy", "numba")
-_GPU_FACTS: Final = (
-    "name,driver_version,clocks.max.sm,clocks.max.mem,pcie.link.gen.current,mig.mode.current"
+NEURON_KERNELS: Final = frozenset(
+    {"fire", "add_and_fire", "mean_rate", "fire_and_keep_charge", "backward",
+     "sum_branch", "find_moments", "normalise_and_fire", "sum_gradients", "differentiate"}
 )
+"""Kernels that neurons have to themselves, or share with a normalisation."""
+_PACE: Final = Pace(rounds=5, turn_s=0.05)
+_DEVICE_WORK: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
+"""Categories of a torch trace that are work of a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWork:
+    """One kernel or copy in a trace."""
+
+    name: str
+    start_us: float
+    end_us: float
 
 
 class GpuBench:
@@ -36,7 +39,6 @@ class GpuBench:
     ) -> None:
         self.report, self.device, self.quick, self.traces = report, device, quick, traces
         self.on_gpu = device.type == "cuda"
-        self.model = model_of(torch.cuda.get_device_name(device)) if self.on_gpu else H200
         self._peaks: tuple[float, float] | None = None
 
     @property
@@ -44,25 +46,15 @@ class GpuBench:
         """Operations/s of a product of matrices in bf16 and bytes/s of a copy, measured once."""
         if self._peaks is None:
             side, size = (256, 1 << 22) if self.quick else (8192, 1 << 31)
-            flops = matrix_flops_per_s(torch.bfloat16, side, self.device, self.wait)
+            left, right = self.randn(side, side), self.randn(side, side)
+            flops = 2 * side**3 * self.rate(lambda: torch.mm(left, right))
             source = torch.randn(size // 4, device=self.device)
             target = torch.empty_like(source)
             bytes_per_s = 2 * size * self.rate(lambda: target.copy_(source))
             self._peaks = flops, bytes_per_s
-            self.add("matrix product, bf16", flops / 1e12, "TFLOP/s",
-                     predicted=self.model.matrix_flops_per_s / 1e12)
-            self.add("copy within the device", bytes_per_s / 1e9, "GB/s",
-                     predicted=self.model.copy_bytes_per_s / 1e9)
+            self.report.add("matrix product, bf16", flops / 1e12, "TFLOP/s")
+            self.report.add("copy within the device", bytes_per_s / 1e9, "GB/s")
         return self._peaks
-
-    def add(
-        self, name: str, value: float, unit: str, *,
-        at_least: float | None = None, at_most: float | None = None,
-        predicted: float | None = None,
-    ) -> None:
-        """Add one figure; a prediction is of :attr:`model`, so it is left out on a CPU."""
-        self.report.add(name, value, unit, at_least=at_least, at_most=at_most,
-                        predicted=predicted if self.on_gpu else None)
 
     def traced(
         self, name: str, call: Callable[[], object], times: int = 1
@@ -100,53 +92,34 @@ class GpuBench:
         return folded.view(ticks, rows, channels, 8, 8)
 
 
-def facts(bench: GpuBench) -> None:
-    """Note the machine and its software, and add the device's peaks."""
-    installed = {each.metadata["Name"]: each.version for each in metadata.distributions()}
-    versions = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PACKAGES)
-    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
-    bench.report.note(f"Python {platform.python_version()}, {versions}, cuDNN {cudnn}, "
-                      f"C compiler {shutil.which('cc')}")
-    if bench.on_gpu and shutil.which("nvidia-smi"):
-        told = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={_GPU_FACTS}", "--format=csv"], capture_output=True,
-            text=True, check=False, timeout=30,
-        )
-        for line in (told.stdout or told.stderr).splitlines():
-            bench.report.note(line)
-    _ = bench.peaks
+def read_trace(path: Path) -> list[DeviceWork]:
+    """The work of GPUs in a trace that torch's profiler exported, by its start."""
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    works = [
+        DeviceWork(event["name"], event["ts"], event["ts"] + event["dur"])
+        for event in events if event.get("ph") == "X" and event.get("cat") in _DEVICE_WORK
+    ]
+    return sorted(works, key=lambda work: work.start_us)
 
 
-def neurons(bench: GpuBench) -> None:
-    """Add the fused passes beside the bandwidth and the reference."""
-    rows, channels = (64, 32) if bench.quick else (4096, 128)
-    config = NetConfig(ticks=4)
-    current, bias = bench.images(4, rows, channels), bench.randn(channels)
-    shortcut = bench.images(4, rows, channels)
-    size = current.numel() * current.element_size()
-    _, bytes_per_s = bench.peaks
-    fused, reference = choose_neurons(config, bench.device), ReferenceNeurons(config)
-    bench.report.note(f"neurons: {fused.kind}")
+def busy_share(works: Sequence[DeviceWork]) -> float:
+    """Share of the time from the first start to the last end in which the device worked."""
+    if not works:
+        return 0.0
+    busy, until = 0.0, works[0].start_us
+    for work in works:
+        busy += max(0.0, work.end_us - max(work.start_us, until))
+        until = max(until, work.end_us)
+    return busy / (until - works[0].start_us)
 
-    def fire(neurons: InferenceNeurons) -> object:
-        return neurons.fire(current, bias)
 
-    def add_and_fire(neurons: InferenceNeurons) -> object:
-        return neurons.add_and_fire(shortcut, current, bias)
-
-    for name, call, num_bytes in (
-        ("fire", fire, 2 * size), ("add and fire", add_and_fire, 4 * size)
-    ):
-        rate = bench.rate(partial(call, fused))
-        bench.add(f"{name}: of the bandwidth", num_bytes * rate / bytes_per_s, "share",
-                  at_least=0.7, predicted=PASS_SHARE)
-        bench.add(f"{name}: reference over fused",
-                  rate / bench.rate(partial(call, reference)), "times")
-    current.requires_grad_(True)
-    for name, neuron in {"fused": lif_on_gpu() if bench.on_gpu else lif, "reference": lif}.items():
-        spikes = neuron(current, 0.5, 0.5, 2.0)
-        gradient = partial(
-            torch.autograd.grad, spikes, current, torch.randn_like(spikes), retain_graph=True
-        )
-        bench.add(f"backward, {name}: of the bandwidth",
-                  4 * size * bench.rate(gradient) / bytes_per_s, "share")
+def add_kernels(report: Report, name: str, works: Sequence[DeviceWork]) -> None:
+    """Add the neurons' share of device time, and a note for each of the longest kernels."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for work in works:
+        spent[work.name] += work.end_us - work.start_us
+    total = sum(spent.values()) or 1.0
+    neurons = sum(us for kernel, us in spent.items() if kernel in NEURON_KERNELS)
+    report.add(name, neurons / total, "share")
+    for kernel, us in sorted(spent.items(), key=lambda item: -item[1])[:8]:
+        report.note(f"{us / total:6.1%}  {kernel[:90]}")

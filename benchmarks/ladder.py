@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from benchmarks.report import Report, benchmark
+from benchmarks.harness import Report, benchmark
 from chess_snn import __version__
 from chess_snn.data import write_json
 from chess_snn.evaluation.engines.pool import EngineSettings

@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 import typer
 
-from benchmarks.report import Report, benchmark
+from benchmarks.harness import Report, benchmark
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
 from chess_snn.campaign.store.plans import CampaignClock, begin_iteration, num_shards

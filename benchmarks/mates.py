@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import numpy as np
 import typer
 
-from benchmarks.report import Report, benchmark
+from benchmarks.harness import Report, benchmark
 from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game, GameBatch

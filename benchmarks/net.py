@@ -1,35 +1,38 @@
-"""The network alone, beside the machine's peak and other libraries.
+"""The network alone on CPUs: its rates, its ReLU baseline, other libraries, and one kernel.
 
 Evaluations use the evaluator of self-play. SpikingJelly and snnTorch run the same network with the
 same weights on one core, in the same run.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
-import torch
+import typer
 from torch import Tensor
 
 from benchmarks.harness import (
     FULL,
     QUICK,
     Pace,
+    Quick,
+    Report,
     Work,
+    benchmark,
+    chosen_parts,
     rates_in_turn,
-    thread_counts,
     torch_threads,
 )
 from benchmarks.random_data import Positions, random_positions
-from benchmarks.report import Quick, Report, benchmark
 from benchmarks.spiking_peers import (
     LAYOUTS,
     fastest_inference,
     installed_peers,
     notes_on_missing_peers,
 )
+from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.nets import (
     CpuEvaluator,
@@ -42,17 +45,17 @@ from chess_snn.nets import (
     make_evaluator,
     net_config,
 )
-from chess_snn.nets.analysis.operations import POLICY_READOUT, count_operations
-from chess_snn.nets.inference import PRECISIONS
+from chess_snn.nets.cpu.dot_tile import DOT_PRODUCT
+from chess_snn.nets.gpu.conv_neuron import LayerKind
 from chess_snn.nets.inference_neurons import InferenceNeurons
-from chess_snn.nets.model.config import SIZES
 
-_BATCHES: Final = {"tiny": (1, 16, 64, 256), "small": (1, 16, 64, 256), "base": (16, 64)}
-_BATCHES_QUICK: Final = {"tiny": (1, 8), "small": (1, 8)}
+_BATCHES: Final[dict[str, tuple[int, ...]]] = {
+    "tiny": (1, 16, 64, 256), "small": (1, 16, 64, 256), "base": (16, 64),
+}
+_BATCHES_QUICK: Final[dict[str, tuple[int, ...]]] = {"tiny": (1, 8), "small": (1, 8)}
 _TICKS: Final = (2, 4, 8)
-_BASELINE: Final = "ReLU baseline"
-_LARGE_BATCH: Final = 4096
-_MATRIX, _MATRIX_QUICK = 2048, 256
+_BASELINE: Final = 0
+"""Stands for the ReLU baseline among numbers of ticks."""
 
 _PEERED: Final = "small"
 _PEER_BATCHES, _PEER_BATCHES_QUICK = (8, 16, 32, 64, 128, 256), (4, 8)
@@ -60,47 +63,155 @@ _PEER_PRECISIONS: Final[dict[str, tuple[Precision, ...]]] = {
     "SpikingJelly": ("fp32", "bf16"), "snnTorch": ("fp32",),
 }
 _OURS: Final[tuple[Precision, ...]] = ("int8", "bf16", "fp32")
-_FLOATING: Final[tuple[Precision, ...]] = ("bf16", "fp32")
 _FASTEST: Final[Precision] = "int8"
 _BARS: Final = {("SpikingJelly", "fp32"): 4.0, ("SpikingJelly", "bf16"): 2.5}
 """Least ratio of our fastest inference to a peer's in a precision, on one core."""
-_AIM_A_TICK: Final = 1.25
-"""Target of a GPU: slowdown of spiking a tick."""
+
+_KERNEL_SIZES: Final = ((3, 32), (6, 64), (10, 128))
+_KERNEL_BATCHES, _KERNEL_BATCHES_QUICK = (1, 4, 16, 64, 256), (1, 4)
+_KINDS: Final[tuple[LayerKind, LayerKind]] = ("separate", "compiled")
 
 _Fired = TypeVar("_Fired")
-_Rates = Mapping[tuple[str, str], float]
-"""By precision and name of the number of threads."""
 
 
-def run(report: Report, quick: Quick = False) -> None:
-    """The network alone, beside its ReLU baseline, the machine's peak and other libraries.
+def rates(report: Report, quick: bool) -> None:
+    """Add rates by size, precision, threads and batch."""
+    for size, batch_sizes in (_BATCHES_QUICK if quick else _BATCHES).items():
+        network, positions = _network(net_config(size)), random_positions(max(batch_sizes))
+        for precision in _OURS:
+            for num_threads in sorted({1, num_cores()}):
+                with make_evaluator(
+                    network, precision=precision, num_threads=num_threads
+                ) as evaluator:
+                    works = {batch: _work(positions[:batch], evaluator) for batch in batch_sizes}
+                    found = rates_in_turn(works, _pace(quick))
+                for batch, rate in found.items():
+                    name = f"{size}: {precision}, {num_threads} threads, batch {batch}"
+                    report.add(name, rate, "evaluations/s")
 
-    Takes about 3 minutes on two cores.
+
+def baseline(report: Report, quick: bool) -> None:
+    """Add ReLU and spiking networks of several T, in turn, in bf16 on one core."""
+    for size, batch_sizes in (_BATCHES_QUICK if quick else _BATCHES).items():
+        config, positions = net_config(size), random_positions(max(batch_sizes))
+        configs = {_BASELINE: config.baseline()}
+        configs |= {ticks: net_config(size, ticks=ticks) for ticks in _TICKS}
+        with ExitStack() as stack:
+            evaluators = {
+                ticks: stack.enter_context(CpuEvaluator(freeze(_network(each), "bf16")))
+                for ticks, each in configs.items()
+            }
+            works = {ticks: _work(positions, each) for ticks, each in evaluators.items()}
+            found = rates_in_turn(works, _pace(quick))
+            shares = {ticks: _neuron_share(evaluators[ticks], works[ticks]) for ticks in _TICKS}
+        report.add(f"{size}: ReLU baseline", found[_BASELINE], "evaluations/s")
+        for ticks in _TICKS:
+            report.add(f"{size}: T = {ticks}", found[ticks], "evaluations/s")
+            slowdown = found[_BASELINE] / found[ticks] / ticks
+            report.add(f"{size}: T = {ticks}, slowdown a tick", slowdown, "times")
+            report.add(f"{size}: T = {ticks}, time in the neurons", shares[ticks], "share")
+
+
+def peers(report: Report, quick: bool) -> None:
+    """Add `small` on one core: ours and the installed other libraries, in turn."""
+    network = _network(net_config(_PEERED))
+    batch_sizes = _PEER_BATCHES_QUICK if quick else _PEER_BATCHES
+    positions = random_positions(max(batch_sizes))
+    planes = positions.tensor(network)
+    works: dict[tuple[str, Precision, str], Work] = {}
+    with torch_threads(1), ExitStack() as stack:
+        for precision in _OURS:
+            evaluator = stack.enter_context(make_evaluator(network, precision=precision))
+            works["ours", precision, ""] = _work(positions, evaluator)
+        for peer, make in installed_peers().items():
+            for precision in _PEER_PRECISIONS[peer]:
+                for layout, memory_format in LAYOUTS.items():
+                    works[peer, precision, layout] = fastest_inference(
+                        make(network), precision, memory_format, planes, batch_sizes
+                    )
+        found = rates_in_turn(works, _pace(quick))
+    ours = {precision: found["ours", precision, ""] for precision in _OURS}
+    for precision, rate in ours.items():
+        del works["ours", precision, ""]
+        report.add(f"{_PEERED}: ours beside them, {precision}, one core", rate, "evaluations/s")
+    for (peer, precision, layout), work in works.items():
+        name = f"{_PEERED}: {peer}, {precision}, {layout}"
+        report.add(name, found[peer, precision, layout], "evaluations/s")
+        report.note(f"{name}: batch {work.items}, the best of {batch_sizes}.")
+    for peer, precision in dict.fromkeys((peer, precision) for peer, precision, _ in works):
+        fastest = max(found[peer, precision, layout] for layout in LAYOUTS)
+        for our_precision in (_FASTEST, "bf16"):
+            bar = _BARS.get((peer, precision)) if our_precision == _FASTEST else None
+            report.add(
+                f"{_PEERED}: ours in {our_precision} over {peer} in {precision}",
+                ours[our_precision] / fastest, "times", at_least=bar,
+            )
+    for note in notes_on_missing_peers():
+        report.note(note)
+
+
+def kernel(report: Report, quick: bool) -> None:
+    """Add all convolutions of integer neurons as one kernel, beside a call of oneDNN for each.
+
+    In int8 on one core, by size and batch.
     """
-    pace = QUICK if quick else FULL
-    batches: Mapping[str, tuple[int, ...]] = _BATCHES_QUICK if quick else _BATCHES
-    peer_batches = _PEER_BATCHES_QUICK if quick else _PEER_BATCHES
-    positions = random_positions(max(*peer_batches, *map(max, batches.values())))
-    peaks = _add_peaks(report, _MATRIX_QUICK if quick else _MATRIX)
-    _add_costs(report)
-    for size, batch_sizes in batches.items():
-        rates = _add_rates(report, size, positions, batch_sizes, pace)
-        _add_shares(report, size, rates, peaks)
-        _add_slowdowns(report, size, positions[: max(batch_sizes)], pace)
-    _add_peers(report, positions, max(batches[_PEERED]), peer_batches, pace)
+    if DOT_PRODUCT is None:
+        report.note("kernel: this processor has no instruction that the kernel needs")
+        return
+    batches = _KERNEL_BATCHES_QUICK if quick else _KERNEL_BATCHES
+    positions = random_positions(max(batches))
+    for blocks, channels in _KERNEL_SIZES[:1] if quick else _KERNEL_SIZES:
+        network = _network(NetConfig(
+            blocks=blocks, channels=channels, ticks=1, activation="ilif", levels=8,
+            rule_planes=True, target_readout=True,
+        ))
+        with torch_threads(1), ExitStack() as stack:
+            evaluators = {
+                kind: stack.enter_context(CpuEvaluator(freeze(network, "int8", layers=kind)))
+                for kind in _KINDS
+            }
+            found = rates_in_turn({
+                (kind, batch): _work(positions[:batch], evaluator)
+                for kind, evaluator in evaluators.items() for batch in batches
+            }, _pace(quick))
+        for batch in batches:
+            separate, compiled = (found[kind, batch] for kind in _KINDS)
+            name = f"{blocks}x{channels}, batch {batch}"
+            report.add(f"{name}, separate", separate, "evaluations/s")
+            report.add(f"{name}, compiled", compiled, "evaluations/s")
+            report.add(f"{name}, ratio", compiled / separate, "times")
+
+
+PARTS: Final = {"rates": rates, "baseline": baseline, "peers": peers, "kernel": kernel}
+
+
+def run(
+    report: Report, quick: Quick = False,
+    part: Annotated[
+        list[str] | None, typer.Option(help=f"One of {', '.join(PARTS)}; all by default.")
+    ] = None,
+) -> None:
+    """The network alone on CPUs: its ReLU baseline, other libraries, one kernel for all layers.
+
+    All parts take about 4 minutes on two cores.
+
+    python -m benchmarks net --part peers
+    """
+    for name, measure in chosen_parts(PARTS, part).items():
+        report.progress(name)
+        measure(report, quick)
     report.note(
         "Positions of random games. Our rates are those of the evaluator: bitplanes expanded, "
-        "logits of legal actions, WDL. Operations: two for each multiply-accumulate of the "
-        "convolutions and linear layers, including zeros, without the policy's readout, which is "
-        "computed for legal actions only. Bytes: memory traffic if no pass is fused with the "
-        f"next, at a batch of {_LARGE_BATCH:,}. Peak: a product of two large matrices in the "
-        "same precision, in this run. Neurons: processor time in their calls over that of the "
-        "evaluator, measured with the same clock. The target of a GPU is a slowdown of at most "
-        f"{_AIM_A_TICK:g} a tick in inference; on a CPU this is information."
+        "logits of legal actions, WDL. Neurons: processor time in their calls over that of the "
+        "evaluator, measured with the same clock."
     )
 
 
 command = benchmark("net", run)
+
+
+def _pace(quick: bool) -> Pace:
+    return QUICK if quick else FULL
 
 
 def _work(positions: Positions, evaluator: Evaluator) -> Work:
@@ -111,106 +222,6 @@ def _network(config: NetConfig) -> Network:
     return build_network(get_game("chess").spec, config, seed=0)
 
 
-def _add_peaks(report: Report, matrix_size: int) -> _Rates:
-    peaks: dict[tuple[str, str], float] = {}
-    for precision in _FLOATING:
-        for name, num_threads in thread_counts().items():
-            with torch_threads(num_threads):
-                peak = matrix_flops_per_s(PRECISIONS[precision], matrix_size)
-            peaks[precision, name] = peak
-            report.add(f"matrix product, {precision}, {name}", peak / 1e9, "GFLOP/s")
-    return peaks
-
-
-def matrix_flops_per_s(
-    dtype: torch.dtype, size: int, device: torch.device | str = "cpu",
-    wait: Callable[[], object] = lambda: None,
-) -> float:
-    """Operations/s of a product of two square matrices: the best of five, two operations each MAC.
-
-    This is the processor's peak: no layer of a network is larger or more regular.
-    """
-    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-    result = torch.empty(size, size, dtype=dtype, device=device)
-    product = Work(lambda: torch.mm(left, right, out=result), items=2 * size**3)
-    return max(rates_in_turn({0: product}, QUICK, wait)[0] for _ in range(5))
-
-
-def _add_costs(report: Report) -> None:
-    """Add the cost of every size, computed from its shape."""
-    itemsize = PRECISIONS["bf16"].itemsize
-    for size in SIZES:
-        config = net_config(size)
-        operations = count_operations(get_game("chess").spec, config)
-        costs = {
-            "operations": (2 * _macs(config), "MFLOP/position"),
-            "operations of the ReLU baseline": (2 * _macs(config.baseline()), "MFLOP/position"),
-            "bytes in bf16": (operations.bytes_moved(itemsize, _LARGE_BATCH), "MB/position"),
-            "of them by neurons": (
-                operations.bytes_moved(itemsize, _LARGE_BATCH, neurons_only=True), "MB/position"
-            ),
-        }
-        for name, (count, unit) in costs.items():
-            report.add(f"{size}: {name}", count / 1e6, unit)
-
-
-def _macs(config: NetConfig) -> int:
-    """Multiply-accumulates of an evaluation, but for the policy's readout."""
-    operations = count_operations(get_game("chess").spec, config)
-    return operations.macs - operations.macs_of(POLICY_READOUT)
-
-
-def _add_rates(
-    report: Report, size: str, positions: Positions, batch_sizes: Sequence[int], pace: Pace
-) -> _Rates:
-    """Add rates by batch, precision and threads; return those of the largest batch."""
-    network = _network(net_config(size))
-    rates: dict[tuple[str, str], float] = {}
-    for precision in _OURS:
-        for name, num_threads in thread_counts().items():
-            with make_evaluator(network, precision=precision, num_threads=num_threads) as evaluator:
-                works = {batch: _work(positions[:batch], evaluator) for batch in batch_sizes}
-                by_batch = rates_in_turn(works, pace)
-            for batch, rate in by_batch.items():
-                report.add(f"{size}: {precision}, {name}, batch {batch}", rate, "evaluations/s")
-            rates[precision, name] = by_batch[max(batch_sizes)]
-    return rates
-
-
-def _add_shares(report: Report, size: str, rates: _Rates, peaks: _Rates) -> None:
-    """Add rates as shares of the machine's peak."""
-    macs = _macs(net_config(size))
-    for (precision, name), rate in rates.items():
-        peaked = precision if precision in _FLOATING else "bf16"
-        share = rate * 2 * macs / peaks[peaked, name]
-        report.add(f"{size}: {precision}, {name}, of the peak of {peaked}", share, "share")
-
-
-def _add_slowdowns(
-    report: Report, size: str, positions: Positions, pace: Pace
-) -> None:
-    """Add ReLU and spiking networks of several T, in turn, in bf16 on one core."""
-    config = net_config(size)
-    configs: dict[int | str, NetConfig] = {_BASELINE: config.baseline()}
-    configs |= {ticks: net_config(size, ticks=ticks) for ticks in _TICKS}
-    with ExitStack() as stack:
-        evaluators = {
-            key: stack.enter_context(CpuEvaluator(freeze(_network(each), "bf16")))
-            for key, each in configs.items()
-        }
-        works = {key: _work(positions, evaluator) for key, evaluator in evaluators.items()}
-        rates = rates_in_turn(works, pace)
-        shares = {key: _neuron_share(evaluators[key], works[key]) for key in configs}
-    report.add(f"{size}: ReLU baseline", rates[_BASELINE], "evaluations/s")
-    for ticks in _TICKS:
-        report.add(f"{size}: T = {ticks}", rates[ticks], "evaluations/s")
-        slowdown = rates[_BASELINE] / rates[ticks]
-        report.add(f"{size}: T = {ticks}, slowdown", slowdown, "times")
-        report.add(f"{size}: T = {ticks}, slowdown a tick", slowdown / ticks, "times")
-        report.add(f"{size}: T = {ticks}, time in the neurons", shares[ticks], "share")
-    report.add(f"{size}: ReLU baseline, time in ReLU", shares[_BASELINE], "share")
-
-
 def _neuron_share(evaluator: CpuEvaluator, work: Work) -> float:
     """Share of the neurons in the evaluator's processor time; the evaluator has one thread."""
     neurons = TimedNeurons(evaluator.network.neurons)
@@ -218,45 +229,6 @@ def _neuron_share(evaluator: CpuEvaluator, work: Work) -> float:
     before = evaluator.network_seconds
     work.run()
     return neurons.seconds / (evaluator.network_seconds - before)
-
-
-def _add_peers(
-    report: Report, positions: Positions, batch_size: int, peer_batches: Sequence[int],
-    pace: Pace,
-) -> None:
-    """Add `small` on one core: ours and the installed other libraries, in turn."""
-    network = _network(net_config(_PEERED))
-    planes = positions.tensor(network)
-    works: dict[tuple[str, Precision, str], Work] = {}
-    with torch_threads(1), ExitStack() as stack:
-        for precision in _OURS:
-            evaluator = stack.enter_context(make_evaluator(network, precision=precision))
-            works["ours", precision, ""] = _work(positions[:batch_size], evaluator)
-        for peer, make in installed_peers().items():
-            for precision in _PEER_PRECISIONS[peer]:
-                for layout, memory_format in LAYOUTS.items():
-                    works[peer, precision, layout] = fastest_inference(
-                        make(network), precision, memory_format, planes, peer_batches
-                    )
-        rates = rates_in_turn(works, pace)
-    ours = {precision: rates["ours", precision, ""] for precision in _OURS}
-    for precision, rate in ours.items():
-        del works["ours", precision, ""]
-        report.add(f"{_PEERED}: ours beside them, {precision}, one core", rate, "evaluations/s")
-    for (peer, precision, layout), work in works.items():
-        name = f"{_PEERED}: {peer}, {precision}, {layout}"
-        report.add(name, rates[peer, precision, layout], "evaluations/s")
-        report.note(f"{name}: batch {work.items}, the best of {peer_batches}.")
-    for peer, precision in dict.fromkeys((peer, precision) for peer, precision, _ in works):
-        fastest = max(rates[peer, precision, layout] for layout in LAYOUTS)
-        for our_precision in (_FASTEST, "bf16"):
-            bar = _BARS.get((peer, precision)) if our_precision == _FASTEST else None
-            report.add(
-                f"{_PEERED}: ours in {our_precision} over {peer} in {precision}",
-                ours[our_precision] / fastest, "times", at_least=bar,
-            )
-    for note in notes_on_missing_peers():
-        report.note(note)
 
 
 class TimedNeurons:

@@ -11,8 +11,7 @@ from typing import Final
 import chess
 import numpy as np
 
-from benchmarks.harness import Pace, Work, rate
-from benchmarks.report import Quick, Report, benchmark
+from benchmarks.harness import Pace, Quick, Report, Work, benchmark, rate
 from chess_snn.cores import num_cores
 from chess_snn.games import get_game
 from chess_snn.games.chess import action_of_move, from_board

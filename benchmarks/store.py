@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks.harness import Quick, Report, benchmark
 from benchmarks.random_data import TARGET_ENTRIES, play_random_games, with_search_targets
-from benchmarks.report import Quick, Report, benchmark
 from chess_snn.data import GameRecords, ReplayWindow, read_shard, write_shard
 from chess_snn.data.manifest import stored_bytes
 from chess_snn.games import Game, get_game

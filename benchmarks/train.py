@@ -10,9 +10,17 @@ from typing import Final
 
 import torch
 
-from benchmarks.harness import QUICK, Pace, Work, rates_in_turn, torch_threads
+from benchmarks.harness import (
+    QUICK,
+    Pace,
+    Quick,
+    Report,
+    Work,
+    benchmark,
+    rates_in_turn,
+    torch_threads,
+)
 from benchmarks.random_data import random_window
-from benchmarks.report import Quick, Report, benchmark
 from benchmarks.spiking_peers import LAYOUTS, installed_peers, notes_on_missing_peers
 from chess_snn.cores import num_cores
 from chess_snn.data import ReplayWindow

@@ -1,4 +1,4 @@
-"""When workers computed, as ``bench workers`` notes it."""
+"""When workers computed, as ``python -m benchmarks workers`` notes it."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ pytest.importorskip("prefect")
 
 from distributed import Client, LocalCluster  # noqa: E402
 
-from benchmarks.orchestration import noted_busy_times, union_s  # noqa: E402
+from benchmarks.workers import noted_busy_times, union_s  # noqa: E402
 from tasks.compute import DEVICE, run_all_on_devices  # noqa: E402
 
 SLEEP_S = 0.1

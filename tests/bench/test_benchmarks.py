@@ -1,15 +1,14 @@
 """Benchmarks: their random games, and what they measure on a CPU."""
 
-import json
-
 import numpy as np
 import pytest
 
-from benchmarks import device_trace, env, layers, net, self_play, store
+from benchmarks import env, net, self_play, store
+from benchmarks.harness import Report
 from benchmarks.random_data import play_random_games, random_positions, with_search_targets
-from benchmarks.report import Report
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config
+from chess_snn.nets.cpu.dot_tile import DOT_PRODUCT
 
 GAME = get_game("chess")
 
@@ -30,7 +29,7 @@ RATIOS = {
         f"ratio, {what}": (f"kernels, {what}", f"python-chess, {what}")
         for what in ("rules", "rules and planes")
     },
-    layers: {
+    net: {
         f"3x32, batch {batch}, ratio":
         (f"3x32, batch {batch}, compiled", f"3x32, batch {batch}, separate")
         for batch in (1, 4)
@@ -43,13 +42,22 @@ RATIOS = {
 """Dividend and divisor of each ratio of a report."""
 
 
+OPTIONS = {net: {"part": ["kernel"]}}
+NEEDS_DOT_PRODUCT = pytest.mark.skipif(
+    DOT_PRODUCT is None, reason="this processor has no instruction for the kernel"
+)
+
+
 @pytest.mark.parametrize(
-    "module", [env, layers, pytest.param(self_play, marks=pytest.mark.slow)],
+    "module", [
+        env, pytest.param(net, marks=NEEDS_DOT_PRODUCT),
+        pytest.param(self_play, marks=pytest.mark.slow),
+    ],
     ids=lambda module: module.__name__,
 )
 def test_a_ratio_is_that_of_two_figures_beside_it(module):
     report = Report("ratios")
-    module.run(report, quick=True)
+    module.run(report, quick=True, **OPTIONS.get(module, {}))
     figures = {}
     for each in report.measurements:  # a name comes again in another unit
         figures.setdefault(each.name, each.value)
@@ -78,33 +86,12 @@ def test_search_targets_are_legal_and_sum_to_one():
     np.testing.assert_allclose(sums, 1, atol=1e-5)
 
 
-def test_only_work_of_the_device_counts_and_overlap_counts_once(tmp_path):
-    def event(name, start, dur, cat="kernel"):
-        return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": dur}
-
-    path = tmp_path / "trace.json"
-    path.write_text(json.dumps({"traceEvents": [
-        event("fire", 130, 20), event("sm90_xmma_conv", 100, 40),
-        event("Memcpy HtoD", 160, 10, cat="gpu_memcpy"), event("elementwise", 190, 10),
-        event("aten::conv2d", 0, 500, cat="cpu_op"), {"ph": "M", "name": "process_name"},
-    ]}))
-    works = device_trace.read_trace(path)
-    assert [work.name for work in works] == [
-        "sm90_xmma_conv", "fire", "Memcpy HtoD", "elementwise"
-    ]
-    assert device_trace.busy_share(works) == pytest.approx(70 / 100)
-    assert device_trace.busy_share([]) == 0.0
-    report = Report("gpu")
-    device_trace.add_kernels(report, "neurons", works)
-    assert report.measurements[0].value == pytest.approx(20 / 80)
-
-
 # The benchmark of the network times neurons without changing what they answer.
 
 
 def test_timed_neurons_change_no_answer():
     positions = random_positions(12)
-    network = build_network(net.get_game("chess").spec, net_config("tiny"), seed=0)
+    network = build_network(GAME.spec, net_config("tiny"), seed=0)
     with make_evaluator(network) as evaluator:
         expected = positions.ask(evaluator)
         evaluator.network.neurons = net.TimedNeurons(evaluator.network.neurons)

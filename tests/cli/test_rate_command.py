@@ -8,7 +8,7 @@ import chess.pgn
 from small_campaigns import make_networks
 
 from benchmarks import ladder
-from benchmarks.report import Report
+from benchmarks.harness import Report
 from chess_snn.evaluation.ladder.ladder import Ladder
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import twenty48_oracle as oracle
 
-from benchmarks.whole_2048_games import (
+from benchmarks.env_2048 import (
     CHANCE_COUNTER,
     play_planned_games,
     play_random_games,

@@ -174,7 +174,7 @@ def find_stockfish():
 @pytest.mark.timeout(700)
 def test_games_under_python_chess(model):
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "uci-games", "--model", str(model),
+        [sys.executable, "-m", "benchmarks", "uci", "--part", "games", "--model", str(model),
          "--opponent", find_stockfish(), "--nodes", "20", "--games", str(NUM_GAMES),
          "--clock-s", "10"],
         capture_output=True, text=True, timeout=600, check=False, cwd=REPOSITORY,

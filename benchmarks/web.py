@@ -8,20 +8,18 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 import chess
-import chess.pgn
 import typer
 
-from benchmarks.report import Report, benchmark
+from benchmarks.harness import Report, benchmark
 from chess_snn.errors import UsageError
 from chess_snn.ports import free_port
 
 _PLIES_A_GAME: Final = 40
-_LONG_GAME_PLIES: Final = 300
 _TIMEOUT_MS: Final = 120_000
 """Of anything on the page; the first search may compile kernels."""
 _MOVE: Final = """async ([move, count]) => {
@@ -52,8 +50,7 @@ def run(
 ) -> None:
     """How soon the page of `chess-snn web` answers a move, on top of its search.
 
-    A headless Chromium plays random moves against the network, which searches on both sides' turns;
-    then it moves in a game of 300 plies, without a network.
+    A headless Chromium plays random moves against the network, which searches on both sides' turns.
 
     python -m benchmarks web --moves 200
     """
@@ -70,21 +67,12 @@ def run(
         page.wait_for_selector("body[data-ready]")
         page.select_option("#network", model)
         page.select_option("#budget", str(visits))
-        _add(report, "an answer", _answers_ms(page, searches, moves), limit_ms)
-        page.uncheck("#analyse")
-        _add(report, f"ply {_LONG_GAME_PLIES}", _long_game_ms(page, moves), limit_ms)
+        waits_ms = _answers_ms(page, searches, moves)
+        report.add_waits("an answer", waits_ms, limit_ms, limited_share=0.95)
         browser.close()
 
 
 command = benchmark("web", run)
-
-
-def _add(report: Report, name: str, waits_ms: Sequence[float], limit_ms: float) -> None:
-    ranked = sorted(waits_ms)
-    for share in (0.5, 0.95, 1.0):
-        rank = min(len(ranked) - 1, int(share * len(ranked)))
-        report.add(f"{name}: {share:.0%} of {len(ranked)} within", ranked[rank], "ms",
-                   at_most=limit_ms if share == 0.95 else None)
 
 
 @contextmanager
@@ -140,28 +128,6 @@ def _answers_ms(page: Any, searches: _Searches, count: int) -> list[float]:
         board.push(move)
         waits_ms.append(taken_ms - 1000 * searches.seconds.pop(board.ply()))
         board.push_san(page.locator("#moves li button").last.inner_text())
-    return waits_ms
-
-
-def _long_game_ms(page: Any, count: int) -> list[float]:
-    """Moves made at the end of one long game, each taken back again."""
-    stream, board = random.Random(0), chess.Board()
-    while board.ply() < _LONG_GAME_PLIES:
-        if quiet := _quiet_moves(board):
-            board.push(stream.choice(quiet))
-        else:
-            board.reset()
-    page.click("#import")
-    page.fill("#text", str(chess.pgn.Game.from_board(board)))
-    page.click("#text-load")
-    page.wait_for_selector("#text-dialog", state="hidden")
-    page.wait_for_selector("#board[aria-busy=false]")
-    waits_ms = []
-    for _ in range(count):
-        move = stream.choice(list(board.legal_moves))
-        waits_ms.append(page.evaluate(_MOVE, [move.uci(), _LONG_GAME_PLIES + 1]))
-        page.click("#take-back")
-        page.wait_for_selector("#board[aria-busy=false]")
     return waits_ms
 
 

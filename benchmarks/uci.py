@@ -1,6 +1,6 @@
-"""Games of ``chess-snn uci`` with clocks against another UCI engine.
+"""``chess-snn uci`` as a GUI sees it: how soon it answers ``stop``, and games with clocks.
 
-Plays with both colours from random openings of four plies, under python-chess.
+The games are played under python-chess from random openings of four plies, with both colours.
 """
 
 import collections
@@ -16,18 +16,24 @@ import chess
 import chess.engine
 import typer
 
-from benchmarks.report import Report, benchmark
+from benchmarks.harness import Report, benchmark, chosen_parts
 
 _MOST_PLIES: Final = 400
 _RESULTS: Final = ("won", "drawn", "lost")
+_START_S: Final = 120.0
+"""In which the engine compiles its kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How the games are played."""
+    """What is measured, and how the games are played."""
 
     ours: list[str]
     """Command of our engine."""
+    stops: int
+    """Searches to stop."""
+    limit_ms: float
+    """Bar of the slowest answer to ``stop``."""
     opponent: str
     """Command of the other engine."""
     nodes: int
@@ -37,23 +43,28 @@ class Conditions:
     increment_s: float
 
 
-def run(
-    report: Report,
-    model: Annotated[str, typer.Option(help="Campaign, model or file of the network.")],
-    opponent: Annotated[str, typer.Option(help="Command of the other engine.")] = "stockfish",
-    nodes: Annotated[int, typer.Option(help="Of the other engine, a move.")] = 100,
-    games: Annotated[int, typer.Option(help="How many.")] = 20,
-    clock_s: Annotated[float, typer.Option(help="Clock of our engine.")] = 20.0,
-    increment_s: Annotated[float, typer.Option(help="Increment a move.")] = 0.1,
-) -> None:
-    """Games of `chess-snn uci` with clocks, under python-chess.
+def stop(report: Report, conditions: Conditions) -> None:
+    """Add how soon searches end that are stopped at random moments of one random game."""
+    stream, board, waits_ms = random.Random(0), chess.Board(), []
+    with chess.engine.SimpleEngine.popen_uci(conditions.ours, timeout=_START_S) as engine:
+        engine.ping()
+        for _ in range(conditions.stops):
+            if board.is_game_over():
+                board.reset()
+            board.push(stream.choice(list(board.legal_moves)))
+            if board.is_game_over():
+                continue
+            with engine.analysis(board) as search:
+                time.sleep(stream.uniform(0.01, 2.0))
+                start = time.perf_counter()
+                search.stop()
+                search.wait()
+                waits_ms.append(1000 * (time.perf_counter() - start))
+    report.add_waits("stop", waits_ms, conditions.limit_ms, limited_share=1.0)
 
-    Exits with 1 after an illegal move, a loss on time, a crash or a missing game.
 
-    python -m benchmarks uci-games --model campaigns/cpu-001
-    """
-    ours = [sys.executable, "-m", "chess_snn", "uci", "--model", model]
-    conditions = Conditions(ours, opponent, nodes, games, clock_s, increment_s)
+def games(report: Report, conditions: Conditions) -> None:
+    """Add the results; each illegal move, loss on time, crash or missing game misses a bar."""
     counts: collections.Counter[str] = collections.Counter()
     for color, ending in _play_all(conditions):
         counts[ending] += 1
@@ -62,10 +73,40 @@ def run(
         report.add(result, counts[result], "games")
     for fault in sorted(set(counts) - set(_RESULTS)):
         report.add(fault, counts[fault], "games", at_most=0)
-    report.add("missing", games - counts.total(), "games", at_most=0)
+    report.add("missing", conditions.games - counts.total(), "games", at_most=0)
 
 
-command = benchmark("uci-games", run)
+PARTS: Final = {"stop": stop, "games": games}
+
+
+def run(
+    report: Report,
+    model: Annotated[str, typer.Option(help="Campaign, model or file of the network.")],
+    part: Annotated[list[str] | None, typer.Option(help="stop or games; both by default.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads of our engine.")] = 1,
+    stops: Annotated[int, typer.Option(help="Searches to stop.")] = 100,
+    limit_ms: Annotated[float, typer.Option(help="Bar of the slowest answer to stop.")] = 100.0,
+    opponent: Annotated[str, typer.Option(help="Command of the other engine.")] = "stockfish",
+    nodes: Annotated[int, typer.Option(help="Of the other engine, a move.")] = 100,
+    games: Annotated[int, typer.Option(help="How many.")] = 20,
+    clock_s: Annotated[float, typer.Option(help="Clock of our engine.")] = 20.0,
+    increment_s: Annotated[float, typer.Option(help="Increment a move.")] = 0.1,
+) -> None:
+    """How soon `chess-snn uci` answers `stop`, and games with clocks.
+
+    Exits with 1 after a slow answer, an illegal move, a loss on time, a crash or a missing game.
+
+    taskset -c 0 python -m benchmarks uci --model campaigns/small-001 --part stop
+    """
+    ours = [
+        sys.executable, "-m", "chess_snn", "uci", "--model", model, "--threads", str(threads),
+    ]
+    conditions = Conditions(ours, stops, limit_ms, opponent, nodes, games, clock_s, increment_s)
+    for measure in chosen_parts(PARTS, part).values():
+        measure(report, conditions)
+
+
+command = benchmark("uci", run)
 
 
 def random_opening(number: int) -> chess.Board:
@@ -79,7 +120,7 @@ def random_opening(number: int) -> chess.Board:
 def _play_all(conditions: Conditions) -> Iterator[tuple[chess.Color, str]]:
     """Our colour and the ending of each game."""
     with (
-        chess.engine.SimpleEngine.popen_uci(conditions.ours, timeout=120) as engine,
+        chess.engine.SimpleEngine.popen_uci(conditions.ours, timeout=_START_S) as engine,
         chess.engine.SimpleEngine.popen_uci(shlex.split(conditions.opponent)) as opponent,
     ):
         engine.timeout = opponent.timeout = 60 + conditions.clock_s
