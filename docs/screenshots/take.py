@@ -113,6 +113,7 @@ def take(shots: list[Shot], out: Path, chromium: str, sign_in: str, playwright: 
         page.add_init_script(BEFORE_EACH_PAGE)
         page.set_default_timeout(TIMEOUT_MS)
         page.goto(sign_in)
+        page.wait_for_url(lambda url: "sign-in" not in url)
         for shot in shots:
             page.set_viewport_size({"width": WIDTH, "height": shot.height})
             page.goto(shot.url)
@@ -121,7 +122,7 @@ def take(shots: list[Shot], out: Path, chromium: str, sign_in: str, playwright: 
             field, text = shot.search
             if field:
                 page.get_by_placeholder(field).fill(text)
-            page.get_by_text(shot.awaited).first.wait_for()
+            page.get_by_text(shot.awaited).filter(visible=True).first.wait_for()
             page.wait_for_timeout(SETTLE_MS)
             path = out / f"{shot.name}.png"
             page.screenshot(path=path)
