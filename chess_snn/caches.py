@@ -1,4 +1,4 @@
-"""Where everything is kept that can be computed again, and may be deleted at any time."""
+"""The folder of everything that can be computed again, and may be deleted at any time."""
 
 import os
 from pathlib import Path

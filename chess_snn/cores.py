@@ -10,7 +10,7 @@ _CAN_BIND: Final = hasattr(os, "sched_setaffinity")
 _OWN_THREADS: Final = Path("/proc/self/task")
 
 _unbound: set[int] | None = None
-"""What :func:`bind_to` took this process's cores from; None where it was never called."""
+"""Cores of this process before :func:`bind_to`; None where that was never called."""
 
 
 def num_cores() -> int:

@@ -33,11 +33,11 @@ class Device:
     index: int
     """Among the GPUs that are visible, from 0; 0 of the processor."""
     token: str
-    """What ``CUDA_VISIBLE_DEVICES`` calls it; empty of the processor."""
+    """Name in ``CUDA_VISIBLE_DEVICES``; empty for the processor."""
     model: str
     """``NVIDIA H200``, for people."""
     memory_bytes: int
-    """Of the GPU; 0 where it has none of its own."""
+    """Memory of the GPU; 0 where it has none of its own."""
 
     @property
     def is_gpu(self) -> bool:
@@ -71,7 +71,7 @@ def visible_gpus() -> list[Device]:
 
 
 def gpu_tokens(visible: str | None, count: int) -> list[str]:
-    """What ``CUDA_VISIBLE_DEVICES`` calls each of ``count`` GPUs, where it now is ``visible``."""
+    """Names in ``CUDA_VISIBLE_DEVICES`` of ``count`` GPUs, where it now is ``visible``."""
     if visible is None:
         return [str(index) for index in range(count)]
     return [token.strip() for token in visible.split(",")][:count]
@@ -102,7 +102,7 @@ def name_devices(devices: Iterable[Device]) -> str:
 
 
 def gpus_option(numbers: Sequence[int]) -> str:
-    """What ``--gpus`` takes for exactly these GPUs: ``"0,2"``, and ``"2,"`` for one."""
+    """The text for ``--gpus`` that means exactly these GPUs: ``"0,2"``, and ``"2,"`` for one."""
     return ",".join(map(str, numbers)) + ("," if len(numbers) == 1 else "")
 
 

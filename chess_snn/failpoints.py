@@ -57,16 +57,16 @@ _POLL_S: Final = 0.02
 
 
 class FailpointError(RuntimeError):
-    """What ``raise`` raises: a fault that nothing expects."""
+    """A fault that nothing expects, raised by ``raise``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """What is to happen at a place."""
+    """An action at a place."""
 
     action: str
     passing: int = 1
-    """To the how manieth that comes there."""
+    """Fires at this visit, counted from 1."""
 
 
 def failpoint(name: str) -> None:
@@ -77,7 +77,7 @@ def failpoint(name: str) -> None:
 
 
 def read_failpoints(text: str) -> dict[str, Armed]:
-    """What is armed by place, from ``"name=action, name@2=action"``.
+    """Actions by place, from ``"name=action, name@2=action"``.
 
     Raises:
         UsageError: a place or an action is unknown, or a passing is not a number from 1.

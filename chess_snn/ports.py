@@ -1,4 +1,4 @@
-"""Where servers of this machine listen: loopback, a free TCP port, one that can be taken."""
+"""Addresses of servers of this machine: loopback, a free TCP port, one that can be taken."""
 
 import ipaddress
 import socket

@@ -251,7 +251,7 @@ class _Tree:
 def _children(
     parent: "psutil.Process | None" = None, *, recursive: bool = False
 ) -> "list[psutil.Process]":
-    """Of this process, if none is given."""
+    """Descendants of this process, if none is given."""
     import psutil  # noqa: PLC0415 - only --tree needs it
 
     try:

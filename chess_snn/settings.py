@@ -85,9 +85,9 @@ def choices(field: FieldInfo) -> tuple[str, ...]:
     return found if all(isinstance(choice, str) for choice in found) else ()
 
 
-def bounds_text(field: FieldInfo, separator: str = " and ") -> str:
+def bounds_text(field: FieldInfo) -> str:
     """The bounds for people: ``>= 0 and <= 1024``."""
-    return separator.join(
+    return " and ".join(
         f"{_SIGNS[name]} {bound if isinstance(bound, int) else format(bound, 'g')}"
         for name, bound in bounds(field).items()
     )

@@ -21,7 +21,7 @@ _DIGEST_LENGTH: Final = 16
 def sources_digest(
     root: Path, packages: Sequence[str], counts: Callable[[bytes], bool] = lambda _: True
 ) -> str:
-    """Of names and contents of the Python files of ``packages``, folders in ``root``; 16 digits.
+    """Digest of names and contents of all Python files of ``packages`` in ``root``; 16 digits.
 
     Args:
         root: what names are told from.

@@ -177,7 +177,7 @@ def stand_for_flow_run(outcome: object, parent: Context) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CampaignRun:
-    """What the flows of one campaign share and Prefect parameters cannot carry."""
+    """Objects that the flows of one campaign share and Prefect parameters cannot carry."""
 
     folder: CampaignFolder
     pool: WorkerPool

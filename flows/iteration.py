@@ -269,7 +269,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
 
 
 def _num_games(folder: CampaignFolder, generation: int) -> int:
-    """Of an evaluation."""
+    """Games of an evaluation."""
     matches = generation_matches(folder, generation)
     settings = folder.config.evaluation
     beside: int = settings.ladder_test_games if settings.ladder_test else 0

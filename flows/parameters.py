@@ -94,7 +94,7 @@ def form_settings(
 
 
 def directory_of(name: str, directory: str) -> Path | None:
-    """Where the campaign is that a form names; None leaves it to :func:`new_campaign`.
+    """The folder of the campaign that a form names; None leaves it to :func:`new_campaign`.
 
     Raises:
         ConfigError: both are set, or ``directory`` is relative; a deployment's run starts in a

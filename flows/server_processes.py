@@ -71,14 +71,14 @@ class ServerSpec:
     """How to run a server, or another process that stays."""
 
     name: str
-    """For messages: ``"Prefect server"``."""
+    """Name in messages: ``"Prefect server"``."""
     command: Sequence[str]
     environment: Mapping[str, str]
     """Added to this process's environment."""
     log_file: Path
     """Receives its standard output and error, appended."""
     url: str = ""
-    """For those who use it."""
+    """Address for those who use it."""
     health_url: str = ""
     """Answers 200 once the server works."""
     listens_on: tuple[str, int] | None = None
@@ -88,7 +88,7 @@ class ServerSpec:
     stop_timeout_s: float = processes.STOP_TIMEOUT_S
     """Time between SIGTERM and SIGKILL."""
     tree_grace_s: float | None = None
-    """As for :func:`chess_snn.processes.start`."""
+    """Argument of :func:`chess_snn.processes.start`."""
 
     @property
     def record_file(self) -> Path:

@@ -79,12 +79,12 @@ class ServiceSettings:
 
     @property
     def prefect_url(self) -> str:
-        """Of Prefect's API."""
+        """Address of Prefect's API."""
         return f"http://{self.host}:{self.prefect_port}/api"
 
     @property
     def mlflow_url(self) -> str:
-        """Of the MLflow server, as a tracking URI too."""
+        """Address of the MLflow server, as a tracking URI too."""
         return f"http://{self.host}:{self.mlflow_port}"
 
     def prefect_credentials(self, directory: Path) -> Credentials:
@@ -114,14 +114,14 @@ class ServicesRecord:
     machine: str
     """Host name."""
     pid: int
-    """Of the supervisor."""
+    """Process of the supervisor."""
     prefect_url: str
-    """Of the API."""
+    """Address of the API."""
     mlflow_url: str
     made_credentials: bool = False
     """Whether the Prefect server demands those of :func:`flows.prefect_access.kept_credentials`."""
     summary: str = ""
-    """Where everything is and what to do next; empty until all services have started."""
+    """Places of everything and the next steps; empty until all services have started."""
 
 
 def find_running(directory: Path) -> ServicesRecord | None:

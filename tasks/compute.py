@@ -47,7 +47,7 @@ _SOON_S: Final = 0.05
 _stopping = threading.Event()
 _rebuild: Callable[[Callable[[], Any]], Any] | None = None
 _begun: dict[str, threading.Event] = {}
-"""By the key of a call that no worker has begun yet: who waits for that."""
+"""Events to set when a worker begins a call, by the call's key."""
 
 _pool: WorkerPool | None = None
 """Tells which devices there are; None without a watch; then nothing is retried elsewhere."""
@@ -113,7 +113,7 @@ def all_done(
 
 
 def rebuilding(work: Callable[[], _Result]) -> _Result:
-    """What ``work`` returns, called again after corrupt data that it meets is rebuilt.
+    """Call ``work``, again after corrupt data that it meets is rebuilt; return its result.
 
     See :func:`rebuilds_by`.
     """
@@ -165,7 +165,7 @@ class _Attempts:
         return done
 
     def _elsewhere(self, pool: WorkerPool, failed: str) -> Done[Any]:
-        """What comes of it on another device than ``failed``, however workers come and go."""
+        """The call's result on another device than ``failed``, however workers come and go."""
         while True:
             workers = pool.addresses_without(failed)
             self.future = self._submit(workers)
@@ -229,7 +229,7 @@ def give_up_if_stopping() -> None:
 
 
 def give_up_if_cut_off(client: Client) -> None:
-    """As :func:`give_up_if_stopping`, and where the scheduler is gone.
+    """Give up as :func:`give_up_if_stopping`, and where the scheduler is gone.
 
     Raises:
         StoppedError: :func:`stop` was called.
@@ -255,7 +255,7 @@ def is_worth_retrying(task: object, task_run: object, state: State[Any]) -> bool
 
 
 def tried_again(work: Callable[[], _Result], tell: LogFn) -> _Result:
-    """What ``work`` returns, tried again as a task of Prefect's is; for what is none.
+    """Call ``work``, retrying as Prefect retries a task; return its result.
 
     ``tell`` gets a line for each error after which it is tried again.
     """

@@ -133,7 +133,7 @@ class ProgressBoard:
     def _post(
         self, event: Event, context: contextvars.Context | None = None, *, is_passing: bool = False
     ) -> "list[tuple[_Mailbox, Future[None]]]":
-        """To all listeners; an event that is passing, only to those that keep up."""
+        """Hand an event to all listeners; one that is passing, only to those that keep up."""
         with self._posting:
             return [
                 (mailbox, mailbox.post(event, context)) for mailbox in self._mailboxes
@@ -206,7 +206,7 @@ class Stage:
     unit: str
     total: int
     done: dict[str, int] = field(default_factory=dict)
-    """By part."""
+    """Games done by part."""
     begun_s: float = field(default_factory=time.time)
     began: float = field(default_factory=time.monotonic)
     ended: float = 0.0
@@ -252,7 +252,7 @@ class WorkerBoard:
             tally.add(body, self._clock())
 
     def progress(self) -> list[WorkerProgress]:
-        """Of all workers that are connected, by name."""
+        """Progress of all workers that are connected, by name."""
         now_s = self._clock()
         with self._lock:
             return [
@@ -263,16 +263,16 @@ class WorkerBoard:
 
 @dataclass(slots=True)
 class _Tally:
-    """What one worker has sent."""
+    """Reports of one worker."""
 
     games: int = 0
     doing: str = ""
     heard_s: float = 0.0
     part: tuple[Any, ...] = ()
     done: int = 0
-    """Of the part."""
+    """Games done of the part."""
     recent: deque[tuple[float, int]] = field(default_factory=deque)
-    """Of the last minute: when, and how many games."""
+    """Games of the last minute: when, and how many."""
 
     def add(self, body: Mapping[str, Any], now_s: float) -> None:
         part = (body["iteration"], body["stage"], body["part"])

@@ -38,10 +38,10 @@ from tasks.tracking import TrackingError, tracking_uri
 from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
 SAMPLE_GAMES: Final = 10
-"""Of the newest iteration, among the files of the run."""
+"""Games of the newest iteration, among the files of the run."""
 
 _LOSSES: Final = ("total", "policy", "value")
-"""Of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
+"""Losses of :func:`chess_snn.campaign.stages.step_losses`, which has other figures too."""
 
 
 @dataclass(frozen=True, slots=True)

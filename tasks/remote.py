@@ -47,7 +47,7 @@ Call = Sequence[Any]
 """``(function, *arguments)``; the first argument of a stage is the campaign folder."""
 
 _ALLOCATION_FAILED: Final = ("can't allocate memory", "not enough memory", "bad_alloc")
-"""What torch says on a CPU, where its error is any RuntimeError."""
+"""Messages of torch on a CPU, where its error is any RuntimeError."""
 
 _HINT: Final = (
     "free some, or go on with fewer workers (execution.workers in campaign.toml) by "
@@ -57,13 +57,13 @@ _HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[_Result]):
-    """What a call returned, and where it ran."""
+    """The result of a call, and where it ran."""
 
     result: _Result
     worker: str
     """The worker's name."""
     device: str
-    """As :func:`tasks.cluster.identity.own_device` names it; empty if the worker has no place."""
+    """Name by :func:`tasks.cluster.identity.own_device`; empty if the worker has no place."""
     seconds: float
     """That the worker spent on it."""
 
@@ -88,12 +88,12 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Done[Any]:
 
 
 def device_of(error: BaseException) -> str:
-    """Where :func:`attempt` met ``error``; empty where that is not known."""
+    """The device on which :func:`attempt` met ``error``; empty where that is not known."""
     return str(getattr(error, "failed_on", ""))
 
 
 def plain_error(error: Exception, call: Call) -> ChessSnnError | None:
-    """What ``error`` of ``call`` means to people; None where it is not known here."""
+    """An error that explains ``error`` of ``call`` to people; None where it is not known here."""
     if isinstance(error, KilledWorker):
         return WorkersLostError(
             f"{error.allowed_failures + 1} workers died one after another that had {_name(call)} "
@@ -136,7 +136,7 @@ def train_generation(directory: str, iteration: int) -> TrainingFacts:
 
 
 def train_first_generation(directory: str) -> Json:
-    """As :func:`train_generation`, of generation 0 from a dataset."""
+    """Train generation 0 from a dataset, else as :func:`train_generation`."""
     return _train(
         training_launch.first_training(_seen(directory)),
         _progress_events(0, events.SUPERVISED_TRAINING, "steps"),

@@ -50,7 +50,7 @@ from chess_snn.wording import counted
 _OF_THE_START = ("campaign.game", "net.", "supervised.")
 """Settings that made generation 0, and every network since."""
 _MAY_CHANGE = ("net.precision",)
-"""Of those."""
+"""Settings among those."""
 
 
 def fork_config(

@@ -57,13 +57,13 @@ class Teaching:
     """Who labels, and how. Every process makes its own teacher of this."""
 
     text: str
-    """As the user wrote it: an engine with its budget, or a network."""
+    """Name that the user wrote: an engine with its budget, or a network."""
     model: Model | None = None
     """The network, with its simulations a position; None: ``text`` is an engine."""
     lines: Lines = DEFAULT_LINES
-    """Of an engine."""
+    """Lines that an engine searches."""
     device: str = "cpu"
-    """Of a network."""
+    """Device of a network."""
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -72,7 +72,7 @@ class Teaching:
             )
 
     def describe(self, game: Game) -> str:
-        """What makes the labels what they are, in a line.
+        """Everything that the labels depend on, in a line.
 
         Raises:
             ConfigError, EngineError: as :class:`EngineTeacher`.
@@ -101,14 +101,14 @@ class Part:
     """Some games of a shard, which become one shard of labels."""
 
     index: int
-    """Of the new shard."""
+    """Number of the new shard."""
     first_game: int
     """Number of its first game in the collection, from 1."""
     shard: CollectedShard
     games: slice
-    """Of the shard."""
+    """Games of the shard."""
     digest: str
-    """Of the shard's content."""
+    """Digest of the shard's content."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from chess_snn.errors import ConfigError
 
 EXIT_BROKEN: Final = 1
 DEFAULT_PORTS: Final = (4200, 5000)
-"""Of `chess-snn up`."""
+"""Ports of `chess-snn up`."""
 
 _MARKS: Final = {Level.OK: "ok", Level.NOTE: "note", Level.BROKEN: "BROKEN"}
 

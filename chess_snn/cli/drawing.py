@@ -23,7 +23,7 @@ _TILE_COLOURS: Final = (
     "", "#eee4da", "#ede0c8", "#f2b179", "#f59563", "#f67c5f", "#f65e3b", "#edcf72", "#edcc61",
     "#edc850", "#edc53f", "#edc22e", "#b784ab", "#9a5fa0", "#7a4d9f", "#503b8f",
 )
-"""By exponent. The original game defines them up to 2048."""
+"""Colours by exponent. The original game defines them up to 2048."""
 _LIGHT_DIGITS: Final = (5, 6, 12, 13, 14, 15)
 """Exponents of the dark tiles."""
 

@@ -46,7 +46,7 @@ GamesOption = Annotated[
 ]
 _DEFAULT_OPPONENT: Final = "stockfish@100"
 _DEFAULT_PLIES: Final = 4
-"""Of a random opening."""
+"""Plies of a random opening."""
 MaxPliesOption = Annotated[
     int | None,
     typer.Option(min=1, max=MOST_PLIES,
@@ -199,7 +199,7 @@ def _print_result(result: MatchResult, seconds: float) -> None:
 
 
 def score_rows(result: MatchResult) -> dict[str, str]:
-    """What both came to: games or seeds, score and Elo difference, and points if there are any."""
+    """The result: games or seeds, score and Elo difference, and points if there are any."""
     low, high = result.interval()
     counts = pair_counts(result)
     rows = {
@@ -230,7 +230,7 @@ def score_rows(result: MatchResult) -> dict[str, str]:
 
 
 def _program_rows(result: MatchResult) -> dict[str, str]:
-    """What other programs took part, and what they did wrong; no rows without them."""
+    """Other programs that took part, and what they did wrong; no rows without them."""
     programs = result.programs
     rows = {
         "engines": ", ".join(f"{name} is {facts.identity}" for name, facts in programs.items()),

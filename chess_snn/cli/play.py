@@ -109,7 +109,7 @@ def play_command(
 
 
 def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, Model | str]:
-    """What is played, and with whom."""
+    """The game to play, and the opponent."""
     game = game_of_players([] if model is None else [model], game_name)
     default = ADVISER if game.spec.num_players == 1 else SHIPPED_CHESS
     return game, find_player(game, model or default, simulations)

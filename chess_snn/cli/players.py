@@ -1,4 +1,4 @@
-"""What commands take as text: players, networks, positions, and the game that they are of."""
+"""Arguments of commands: players, networks, positions, and the game that they are of."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -27,7 +27,7 @@ GameOption = Annotated[
 ]
 
 DEFAULT_GAME: Final = "chess"
-"""Of commands that neither a network nor an option tells which one."""
+"""Game of commands where neither a network nor an option names one."""
 SHIPPED_CHESS: Final = f"{SHIPPED}chess"
 """The network of chess that comes with this program."""
 ADVISER: Final = "expectimax:2"

@@ -35,7 +35,7 @@ from chess_snn.errors import UsageError
 from chess_snn.wording import counted
 
 _DIGITS = 8
-"""Of a digest, in a table."""
+"""Length of a digest in a table."""
 
 app = typer.Typer(
     help="The networks of a campaign: list, compare, promote, export.",

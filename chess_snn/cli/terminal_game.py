@@ -49,7 +49,7 @@ class TerminalGame:
     """
 
     _own_help = "  a move          left, up, right, down; also h k l j, or a w d s\n"
-    """Of the game's own moves and commands."""
+    """Help on the game's own moves and commands."""
 
     def __init__(
         self, game: Game, start: UInt64Array, player: Player, show: Show, *, seed: int,
@@ -77,7 +77,7 @@ class TerminalGame:
 
     @property
     def prompt(self) -> str:
-        """What is asked for now."""
+        """The question that is asked now."""
         number = len(self._actions) // self._game.spec.num_players + 1
         return "takeback, help or quit> " if self.is_over else f"{number}. your move> "
 
@@ -244,7 +244,7 @@ class ChessGame(TerminalGame):
 
     @property
     def result(self) -> str:
-        """As in PGN; ``*`` while the game goes on."""
+        """The result as in PGN; ``*`` while the game goes on."""
         if self._resigned:
             return "1-0" if self._human else "0-1"
         # Every draw that may be claimed has been taken.
@@ -273,7 +273,7 @@ class ChessGame(TerminalGame):
         return board.san(move_of_action(board, action))
 
     def obey(self, text: str) -> bool:
-        """As for every game; also ``resign`` and ``save FILE.pgn``."""
+        """Obey as in every game; also ``resign`` and ``save FILE.pgn``."""
         word, _, argument = text.strip().partition(" ")
         if word == "resign":
             if self.is_over:

@@ -54,7 +54,7 @@ class StoredFormat:
     """One kind of stored thing, and the versions of it that are read."""
 
     name: str
-    """For people: ``"receipt"``."""
+    """Name for people: ``"receipt"``."""
     version: int
     """The version that is written."""
     upgrades: Mapping[int, Upgrade] = field(default_factory=dict)

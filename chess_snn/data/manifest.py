@@ -121,15 +121,6 @@ def read_manifest(folder: Path) -> Manifest:
     return _parse(folder, path, body)
 
 
-def parse_manifest(content: bytes, place: str) -> Manifest:
-    """The manifest in ``content``, the file at ``place``, verified as by :func:`read_manifest`.
-
-    Raises:
-        CorruptDataError: as :func:`read_manifest`.
-    """
-    return _parse(None, Path(place), parse_json(content, place))
-
-
 def parse_archive(content: bytes, place: str) -> Manifest:
     """The manifest in ``content``, a whole Zip file at ``place``, which is compared with it.
 

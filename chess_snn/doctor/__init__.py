@@ -1,11 +1,11 @@
-"""What this machine has that campaigns need, and what is wrong with it."""
+"""Checks of this machine: does it have what campaigns need, and what is wrong with it?"""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -22,9 +22,9 @@ class Finding:
     """``CUDA``, ``disk``."""
     level: Level
     fact: str
-    """What was found."""
+    """Fact that was found."""
     remedy: str = ""
-    """What to do about it; there is one wherever ``level`` is broken."""
+    """Advice; there is one wherever ``level`` is broken."""
 
 
 def ok(subject: str, fact: str) -> Finding:

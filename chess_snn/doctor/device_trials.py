@@ -40,17 +40,17 @@ _MOST_DIFFERENCE: Final = 0.1
 _GIB: Final = 2**30
 _KIB: Final = 2**10
 _TIMEOUT_S: Final = 300.0
-"""Of a trial; the first one on a machine compiles for a minute."""
+"""Longest trial; the first one on a machine compiles for a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a device did."""
+    """Paces of one device."""
 
     evaluations_per_s: float
-    """Of self-play: positions that the network answers for."""
+    """Positions of self-play that the network answers for."""
     samples_per_s: float
-    """Of training."""
+    """Samples of training."""
     memory_gib: float
     """Most that was taken of the GPU, or by the process on the processor."""
 

@@ -174,8 +174,9 @@ class GreedyPlayer:
     game's stream.
     """
 
-    def __init__(self, game: Game, name: str = "greedy") -> None:
-        self.name = name
+    name = "greedy"
+
+    def __init__(self, game: Game) -> None:
         self._game = game
 
     def choose(self, batch: GameBatch, keys: UInt64Array, plies: Int32Array) -> Int16Array:

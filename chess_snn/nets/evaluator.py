@@ -26,7 +26,7 @@ LEAST_ROWS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the network says of B positions."""
+    """The network's answer for B positions."""
 
     legal_logits: Float32Array
     """float32[B, M]: the logit of each listed legal action; -inf in the columns behind them."""

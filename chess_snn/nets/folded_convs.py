@@ -13,11 +13,11 @@ from torch.nn.functional import conv2d, unfold
 from chess_snn.devices import processor_has_bfloat16
 
 _LARGEST: Final = 127
-"""Of a weight, so that the least and the largest are the same size."""
+"""Largest weight, so that the least and the largest are the same size."""
 _PACKED_IMAGES: Final = 128
-"""Of a usual batch; others get the same packing."""
+"""Images of a usual batch; others get the same packing."""
 _NO_SCALE, _NO_ZERO_POINT = 1.0, 0
-"""Of inputs and outputs: neither is quantised."""
+"""Scale of inputs and outputs: neither is quantised."""
 
 
 class FloatConv(nn.Module):
@@ -101,7 +101,7 @@ class BinaryConv(nn.Module):
         return currents_XCHW.bfloat16()
 
     def _multiply_floats(self, x_XCHW: Tensor) -> Tensor:
-        """By a matrix product, not a convolution: those may transform both, which is not exact."""
+        """Multiply matrices: a convolution may transform both operands, which is not exact."""
         batch, _, height, width = x_XCHW.shape
         windows_XFS = unfold(
             x_XCHW.to(self._rounded_CF.dtype), self._kernel_size, padding=self._kernel_size[0] // 2

@@ -65,7 +65,7 @@ another order. Integer convolutions do not know a batch of one for channels-last
 
 @dataclass(frozen=True, slots=True)
 class InferenceOutput:
-    """What a network that plays says of B positions, from the side to move's view."""
+    """The answer of a network that plays for B positions, from the side to move's view."""
 
     policy_logits_BA: Tensor
     """float32[B, A], legal or not."""
@@ -139,7 +139,7 @@ class InferenceNetwork(nn.Module):
 
     @property
     def input_dtype(self) -> torch.dtype:
-        """What planes, and spikes between the layers, are made of."""
+        """Type of planes, and of spikes between the layers."""
         return torch.uint8 if self.precision == "int8" else self.dtype
 
     @property
@@ -149,12 +149,12 @@ class InferenceNetwork(nn.Module):
 
     @property
     def readouts(self) -> PolicyReadout:
-        """What reads the policy from the rates of its neurons."""
+        """The module that reads the policy from the rates of its neurons."""
         return PolicyReadout(self.spec, self.policy_readout, self.target_readout)
 
     @property
     def device(self) -> torch.device:
-        """Where it runs."""
+        """The device that it runs on."""
         return self.policy_readout.weight.device
 
     def has_shape_of(self, other: "InferenceNetwork") -> bool:
@@ -223,7 +223,7 @@ class InferenceNetwork(nn.Module):
         return self.value_layer.fire(fired_TBCHW), rate_BCHW
 
     def value_currents(self, seen_XF: Tensor) -> Tensor:
-        """Of the value head's second layer, from the spikes of its first."""
+        """Currents of the value head's second layer, from the spikes of its first."""
         currents: Tensor = self.value_hidden(seen_XF.to(self.value_hidden.weight.dtype))
         return currents.to(self.dtype)
 

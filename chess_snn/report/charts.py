@@ -15,7 +15,7 @@ from chess_snn.report.facts import CampaignFacts
 from chess_snn.types import Json
 
 _DIGITS: Final = 7
-"""Of a value in the page."""
+"""Digits of a value in the page."""
 _NOT_MEASURED: Final = "\N{EN DASH}"
 _BETTER: Final = {"up": "more is better", "down": "less is better", "": ""}
 _MOST_MARKS: Final = 12
@@ -31,7 +31,7 @@ class Chart:
     """At least one, each measured at least once."""
     rows: Sequence[Json]
     over: Literal["iteration", "generation"]
-    """What is counted on the horizontal axis."""
+    """Count on the horizontal axis."""
     marks: Sequence[int]
     """Numbers of generations that became champion."""
 

@@ -212,7 +212,7 @@ def details(facts: CampaignFacts) -> dict[str, str]:
 
 
 def _strength(facts: CampaignFacts) -> dict[str, str]:
-    """What is known of the champion's strength; one line that says so where nothing is."""
+    """The champion's strength; one line that says so where nothing is known."""
     found = {
         f"rating of {rating.player}": f"Elo {RATING_COLUMNS['Elo'](rating)} "
         f"({RATING_COLUMNS['95 % interval'](rating)}), {rating.num_games:,} games"

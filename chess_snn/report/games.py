@@ -72,7 +72,7 @@ class ShownGame:
     states: UInt64Array
     """uint64[m + 1, W]: the positions, the last one at the end."""
     viewer: Json
-    """For the page's script: ``kind``, ``positions`` and ``moves``."""
+    """Data for the page's script: ``kind``, ``positions`` and ``moves``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from chess_snn.types import Int16Array, Int32Array, Progress, UInt64Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedPositions:
-    """What was asked in some games, all moves of both sides together."""
+    """Positions asked in some games, all moves of both sides together."""
 
     planes: UInt64Array
     """uint64[N, P]: a sample, each position asked about with the same probability."""

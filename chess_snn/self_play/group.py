@@ -73,7 +73,7 @@ class GameRecorder:
     num_games: int
     record_words: int
     value_range: tuple[float, float] = (-1.0, 1.0)
-    """Of the game: a network may promise more than any game can bring."""
+    """Range of the game's values: a network may promise more than any game can bring."""
     _game: list[np.ndarray] = field(default_factory=list)
     _states: list[np.ndarray] = field(default_factory=list)
     _actions: list[np.ndarray] = field(default_factory=list)

@@ -98,7 +98,7 @@ def _policy_of(search: Search) -> Chooser:
 
 
 def _network_seconds(searches: Sequence[Search]) -> float:
-    """Of all evaluators behind the searches, each counted once."""
+    """Seconds of all evaluators behind the searches, each counted once."""
     evaluators = {id(search.evaluator): search.evaluator for search in searches}
     return sum(evaluator.network_seconds for evaluator in evaluators.values())
 

@@ -55,7 +55,7 @@ class SelfPlayStatistics:
     network_seconds: float
     """The share of ``seconds`` spent waiting for the network."""
     num_players: int = 2
-    """Of the game. With one there is no winner; the fields below are empty with two."""
+    """Players of the game. With one there is no winner; the fields below are empty with two."""
     ordinary_points: float = 0.0
     """Sum of the points of ordinary games."""
     point_counts: dict[str, int] = field(default_factory=dict)

@@ -47,7 +47,7 @@ LOSS_FIGURES: Final = tuple(field.name for field in fields(Losses))
 
 
 class LossScale:
-    """In fp16 as large a scale as gradients allow; 1 in the other precisions.
+    """Scale of the loss: in fp16 as large as gradients allow; 1 in the other precisions.
 
     It is a power of two, so that scaling rounds nothing.
     """
@@ -215,7 +215,7 @@ def _take_means(networks: Sequence[Network], shares: Sequence[float]) -> None:
 
 
 def gradients_and_statistics(network: nn.Module) -> list[Tensor]:
-    """What a backward pass leaves in ``network``, in a fixed order."""
+    """The results of a backward pass in ``network``, in a fixed order."""
     gradients = [parameter.grad for parameter in network.parameters()]
     return [gradient for gradient in gradients if gradient is not None] + statistics_of(network)
 

@@ -31,7 +31,7 @@ class Losses:
     """Scalar tensors of one batch: means over its positions, of the policy where a player moves."""
 
     total: Tensor
-    """What is minimised."""
+    """Loss that is minimised."""
     value: Tensor
     """Cross-entropy of the value prediction, nats."""
     policy: Tensor
@@ -54,7 +54,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What the network should say of B positions, on the device."""
+    """The answers that the network should give for B positions, on the device."""
 
     legal_actions_BL: Tensor
     """int16; any valid action behind the list."""

@@ -111,7 +111,7 @@ def _loopback_interface() -> str:
 
 
 def _read(store: TCPStore, key: str) -> str:
-    """What a rank told under ``key``; empty if nothing."""
+    """The text that a rank told under ``key``; empty if none."""
     return store.get(key).decode() if store.check([key]) else ""
 
 

@@ -87,7 +87,7 @@ def error_key(rank: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RankInfo:
-    """What the launcher tells a rank."""
+    """Facts that the launcher tells a rank."""
 
     rank: int = 0
     size: int = 1

@@ -66,11 +66,9 @@ class StepLines:
     the steps since the line before, and so is the pace.
     """
 
-    def __init__(
-        self, say: LogFn, batch_size: int, period_s: float = _PERIOD_S
-    ) -> None:
+    def __init__(self, say: LogFn, batch_size: int) -> None:
         """Say lines by ``say``; a step has ``batch_size`` samples."""
-        self._say, self._batch_size, self._period_s = say, batch_size, period_s
+        self._say, self._batch_size = say, batch_size
         self._steps: list[StepFigures] = []
         self._said_s: float | None = None
 
@@ -81,7 +79,7 @@ class StepLines:
     def on_progress(self, done: int, total: int) -> None:
         """Note that a step is done; to be given to training as ``on_progress``."""
         now_s = time.monotonic()
-        if self._said_s is not None and now_s - self._said_s < self._period_s and done < total:
+        if self._said_s is not None and now_s - self._said_s < _PERIOD_S and done < total:
             return
         line = f"step {done}/{total}"
         if self._steps:
@@ -101,9 +99,9 @@ class MicroBatchUse:
     """From which step on micro-batches had which size."""
 
     step: int
-    """Of the campaign."""
+    """Step of the campaign."""
     micro_batch: int
-    """As set, or halved where memory ran out."""
+    """Samples as set, or halved where memory ran out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ class TrainingReport:
     policy_entropy: float
     """Nats, over legal actions."""
     target_entropy: float
-    """Of the policy target, nats."""
+    """Entropy of the policy target, nats."""
     value_mean_abs: float
     """Mean size of the predicted value, in [0, ``GameSpec.value_limit``]."""
     value_error: float
@@ -168,7 +166,7 @@ class FigureLog:
     ) -> None:
         """Begin at step ``first_step`` of the campaign; see ``training.skip_limit``."""
         self.steps: list[StepFigures] = []
-        """Of the steps fetched so far that were taken."""
+        """Figures of the steps fetched so far that were taken."""
         self.num_skipped = 0
         """Steps fetched so far that were not finite, and so not taken."""
         self.num_overflowed = 0

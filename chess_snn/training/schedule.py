@@ -16,7 +16,7 @@ from chess_snn.training.settings import SupervisedSettings, TrainingSettings
 
 @dataclass(frozen=True, slots=True)
 class IterationPlan:
-    """Where one iteration's training stands in its campaign."""
+    """The place of one iteration's training in its campaign."""
 
     num_steps: int
     """Optimiser steps of this iteration."""
@@ -66,11 +66,11 @@ class TrainingSchedule:
 
     @property
     def num_steps(self) -> int:
-        """Of all chunks."""
+        """Steps of all chunks."""
         return sum(chunk.num_steps for chunk in self.chunks)
 
     def plan(self, index: int) -> IterationPlan:
-        """Where chunk ``index`` stands in the schedule."""
+        """The place of chunk ``index`` in the schedule."""
         first = sum(chunk.num_steps for chunk in self.chunks[:index])
         num_steps, total = self.chunks[index].num_steps, self.num_steps
         return IterationPlan(num_steps, first / total, (first + num_steps) / total)

@@ -70,7 +70,7 @@ class TrainingStep:
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The network's device."""
         return next(self.network.parameters()).device
 
     def set_rate(self, rate: float) -> None:
@@ -192,7 +192,7 @@ class Exchange:
         return None if vector_V[-1].item() > 0 else vector_V
 
     def _failure(self) -> Tensor:
-        """What a rank without gradients sends: 0 but for the last number."""
+        """The vector of a rank without gradients: 0 but for the last number."""
         held = [*self._network.parameters(), *statistics_of(self._network)]
         vector_V = torch.zeros(
             sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES) + 1, device=held[0].device
@@ -239,7 +239,7 @@ class CapturedStep:
         self._num_warm = 0
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
-        """As :meth:`TrainingStep.run`; ``batch`` may still be in pinned memory of the host."""
+        """Run as :meth:`TrainingStep.run`; ``batch`` may still be in pinned memory of the host."""
         caller = torch.cuda.current_stream(self._step.device)
         self._stream.wait_stream(caller)
         with torch.cuda.stream(self._stream):

@@ -254,7 +254,7 @@ class _Run:
         self._save(index + 1)
 
     def _place(self, index: int) -> dict[str, float]:
-        """Where the trainer is, in a chunk that it has begun."""
+        """The trainer's place in a chunk that it has begun."""
         chunk = self._schedule.chunks[index]
         before = sum(
             earlier.num_steps for earlier in self._schedule.chunks[:index]
@@ -267,7 +267,7 @@ class _Run:
         return {"step": self.trainer.steps_done, "epoch": chunk.epoch + done / of_epoch}
 
     def _tell(self, done: int, total: int) -> None:
-        """Of the chunk's steps, as steps of the schedule."""
+        """Report the chunk's steps as steps of the schedule."""
         del done, total
         if self._on_progress is not None:
             self._on_progress(self.trainer.steps_done, self._schedule.num_steps)

@@ -61,7 +61,7 @@ _SPIKE_POSITIONS: Final = 256
 """Positions on which spikes are counted."""
 _LEAST_MICRO_BATCH: Final = 2
 _AFTERSTATE_SHARE: Final = 0.5
-"""Of the samples of a stochastic game: a search asks for the values of both kinds of positions."""
+"""Share of a stochastic game's samples: a search asks for values of both kinds of positions."""
 _DIGEST_LENGTH: Final = 16
 _AVERAGE_LAG: Final = 10
 """The running average begins with about the last tenth of the steps taken."""
@@ -138,12 +138,12 @@ class Trainer:
 
     @property
     def loss_scale(self) -> LossScale:
-        """What the loss is scaled by, where the precision asks for it."""
+        """The scale of the loss, where the precision asks for it."""
         return self._step.loss_scale
 
     @property
     def playing_network(self) -> Network:
-        """What plays and is stored: the running average of the weights, or else the network."""
+        """The network to play and store: the running average of the weights, or else itself."""
         return self.network if self.average is None else self.average
 
     def begin_iteration(self, iteration: int) -> None:
@@ -250,7 +250,7 @@ class Trainer:
             torch.cuda.empty_cache()
 
     def _step_runner(self) -> Callable[[TrainingBatch, float], Tensor]:
-        """What runs a step; a graph is of batches of one shape."""
+        """The function that runs a step; a graph is of batches of one shape."""
         return CapturedStep(self._step).run if self._is_captured else self._step.run
 
     def _prepare(self, window: ReplayWindow, draw: _Draw) -> _Prepared:
@@ -306,7 +306,7 @@ class Trainer:
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def count_spikes(self, window: ReplayWindow) -> SpikeCounts:
-        """What fires, by layer, on positions from all over the window; nothing in a baseline."""
+        """Spikes by layer on positions from all over the window; none in a baseline."""
         rows = window.rows("training")
         samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
         batch = assemble(self.game, samples).to(self.device)

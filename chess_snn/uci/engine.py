@@ -43,7 +43,7 @@ class Pace:
         self.reserve_s /= 2
 
     def leaves(self, visits: int, wanted: int) -> int:
-        """For the next wave: at least 1, at most ``wanted``, of a tree with ``visits``."""
+        """Leaves of the next wave: at least 1, at most ``wanted``, of a tree with ``visits``."""
         return max(1, min(self._leaves, 1 + visits // _VISITS_A_LEAF, wanted))
 
     def record(self, leaves: int, seconds: float, aside_s: float = 0.0) -> None:

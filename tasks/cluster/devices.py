@@ -18,7 +18,7 @@ from chess_snn.campaign.viewing.events import WorkerProgress
 _GIB: Final = 2**30
 
 STRIKES: Final = 3
-"""In a row, after which a device is retired."""
+"""Strikes in a row after which a device is retired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class PoolWorker:
 
     @property
     def name(self) -> str:
-        """As Dask and people call it."""
+        """Name for Dask and for people."""
         return self.slot.name
 
     @property
     def device(self) -> str:
-        """For people; workers of one device have the same."""
+        """Device for people; workers of one device have the same."""
         return self.slot.site
 
     @property

@@ -27,7 +27,7 @@ from chess_snn.types import Json
 
 _PACKAGES: Final = ("torch", "numpy", "numba", "distributed")
 _OWN_PACKAGES: Final = ("chess_snn", "tasks")
-"""What a worker runs of ours, side by side in one folder, installed or not."""
+"""Packages of ours that a worker runs, side by side in one folder, installed or not."""
 _DIGEST_LENGTH: Final = 12
 
 IDENTITY: Final = "chess_snn"
@@ -36,7 +36,7 @@ IDENTITY: Final = "chess_snn"
 
 @cache
 def own_software() -> dict[str, str]:
-    """What must be the same in a campaign and in its workers, by name."""
+    """Software that must be the same in a campaign and in its workers, by name."""
     return {
         "chess-snn": __version__,
         # Those of one version may differ while it is worked on.
@@ -68,7 +68,7 @@ def _digest(text: str) -> str:
 
 
 def tell_identity(slot: WorkerSlot) -> Json:
-    """What a worker in ``slot`` tells the scheduler of itself when it comes.
+    """Facts that a worker in ``slot`` tells the scheduler when it comes.
 
     Its ``software``, its ``slot``, the ``num_cores`` of its machine that workers may use, and the
     ``fault`` for which it cannot use its GPU, in one line; empty if it can, or has none.

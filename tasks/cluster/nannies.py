@@ -14,7 +14,7 @@ from chess_snn.errors import ClusterError
 from tasks.cluster.identity import resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
-"""For Dask's own pages, which have no password and are not used here."""
+"""Address of Dask's own pages, which have no password and are not used here."""
 
 EXIT_TOPIC: Final = "worker-exit"
 """Dask topic of an event ``{"worker", "exit_code", "oom_kills", "is_over_budget"}`` for each
@@ -27,10 +27,10 @@ _VMSTAT: Final = Path("/proc/vmstat")
 _OOM_KILLS: Final = "oom_kill "
 
 _STARTS: Final = 4
-"""Of a process that dies before it is up; more often, and something kills every one."""
+"""Starts of a process that dies before it is up; more often, and something kills every one."""
 
 _DISMISSAL: Final = "scheduler-close-worker"
-"""What Dask gives as the reason where a client has retired a worker."""
+"""Reason that Dask gives where a client has retired a worker."""
 
 _LOOPBACK: Final = "127.0.0.1"
 _GOODBYE: Final = "Closed comm"
@@ -95,7 +95,7 @@ class WorkerNanny(Nanny):  # type: ignore[misc]  # distributed has no types
         super()._on_worker_exit_sync(exitcode)
 
     async def instantiate(self) -> Status:
-        """As :meth:`distributed.Nanny.instantiate`, again where the process died on its way."""
+        """Start as :meth:`distributed.Nanny.instantiate`, again where the process died."""
         for _ in range(_STARTS):
             status = await super().instantiate()
             if status is Status.running or self.status not in (Status.init, Status.running):
@@ -103,7 +103,7 @@ class WorkerNanny(Nanny):  # type: ignore[misc]  # distributed has no types
         return status
 
     def close_gracefully(self, reason: str = "nanny-close-gracefully") -> None:
-        """As :meth:`distributed.Nanny.close_gracefully`."""
+        """Close as :meth:`distributed.Nanny.close_gracefully`."""
         self.is_dismissed = reason == _DISMISSAL
         super().close_gracefully(reason)
 

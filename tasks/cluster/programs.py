@@ -77,7 +77,7 @@ def run_workers(
 
 
 def _own_host(address: str, host: str) -> str:
-    """Where workers listen; off loopback by TLS alone."""
+    """The address on which workers listen; off loopback by TLS alone."""
     scheme, _, rest = address.partition("://")
     own_host = host or get_ip(rest.rpartition(":")[0].strip("[]"))
     if scheme != "tls" and not is_loopback(own_host):

@@ -35,7 +35,7 @@ _MOST_ADDED_S: Final = 3 * LOOK_EVERY_S
 """Most silence that one look can add, should it come late."""
 _RESTART_TIMEOUT_S: Final = 30.0
 _ANSWER_TIMEOUT_S: Final = 30.0
-"""For a worker's look at the campaign folder; it hangs if the server of the folder is away."""
+"""Time for a worker's look at the campaign folder; it hangs if the folder's server is away."""
 _POLL_S: Final = 0.2
 _JOIN_S: Final = 5.0
 _PERCENT: Final = 100.0
@@ -47,7 +47,7 @@ class SilenceLog:
 
     def __init__(self) -> None:
         self.silent_s: dict[str, float] = {}
-        """By address."""
+        """Seconds of silence by address."""
         self._last_seen: dict[str, float] = {}
         self._looked_s: float | None = None
 
@@ -95,7 +95,7 @@ class WorkerPool:
         self._met: set[str] = set()
         """Addresses of all workers of the scheduler, used or not."""
         self._workers: dict[str, PoolWorker] = {}
-        """By address; replaced and never changed, since several threads read it."""
+        """Workers by address; replaced and never changed, since several threads read it."""
         self._silence = SilenceLog()
 
     @property
@@ -113,7 +113,7 @@ class WorkerPool:
 
     @property
     def addresses(self) -> list[str]:
-        """Of all workers that are there."""
+        """Addresses of all workers that are there."""
         return [worker.address for worker in self.workers]
 
     @property
@@ -317,7 +317,7 @@ def describe_exit(event: Mapping[str, Any]) -> str:
 
 
 def _state(worker: PoolWorker, quiet_s: float, metrics: Mapping[str, Any]) -> WorkerProgress:
-    """What Dask measured of the worker's process and, through NVML, of its GPU."""
+    """Measurements by Dask of the worker's process and, through NVML, of its GPU."""
     # Without a GPU of its own Dask asks the first one of the machine.
     gpu = {} if worker.shares_cores else metrics
     share = gpu.get("gpu_utilization")

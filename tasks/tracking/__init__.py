@@ -29,7 +29,7 @@ EXPERIMENT = "chess-snn"
 """The MLflow experiment that holds one run a campaign."""
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
-"""Of the experiment: it holds training runs, not LLM traces."""
+"""Tags of the experiment: it holds training runs, not LLM traces."""
 
 MODEL_NAME = "chess-snn"
 """The registered model whose versions are the checkpoints of all campaigns of chess."""
@@ -44,7 +44,7 @@ CHAMPION = "champion"
 """Alias of the strongest champion of all campaigns that share a store, on their common scale; and
 the beginning of each campaign's own alias."""
 _ID_DIGITS = 8
-"""Of a campaign's id, enough to tell those of one store apart."""
+"""Digits of a campaign's id, enough to tell those of one store apart."""
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 """Names a store to use instead of the home's."""

@@ -31,10 +31,10 @@ from tasks.tracking.strength_tags import describe, why_not_better
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 
 FOLDER_TAG = "chess_snn.folder"
-"""Where the campaign's folder is: ``host:/path``."""
+"""Place of the campaign's folder: ``host:/path``."""
 
 COPY_TAG = "chess_snn.copy_of"
-"""Of the run of a copied folder: the id of the original's run."""
+"""Tag of a copied folder's run: the id of the original's run."""
 
 
 def place_of(folder: CampaignFolder) -> str:

@@ -60,7 +60,7 @@ CUT_MARK = "…[cut]"
 """Ends a configuration value that is longer than MLflow stores."""
 
 _REFUSED_IN_NAMES = re.compile(r"[^/\w.\- :]")
-"""What MLflow has in no metric's name; opponents have it in theirs, as ``stockfish@1000``."""
+"""Characters that no metric's name has in MLflow; opponents have them, as ``stockfish@1000``."""
 
 DATASET_SOURCE_TYPE = "local"
 """MLflow's name of a place in the file system."""
@@ -257,7 +257,7 @@ class CampaignTracker:
         )
 
     def _origin_tags(self) -> dict[str, str]:
-        """Where the campaign came from; a fork's run stands below that of its parent."""
+        """Tags of the campaign's origin; a fork's run stands below that of its parent."""
         origin = self._folder.origin
         if origin is None:
             return {}

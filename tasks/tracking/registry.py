@@ -71,11 +71,11 @@ class ModelRegistry:
     run: Run
     game: Game
     config: CampaignConfig
-    """What a registered model is played with."""
+    """Settings that a registered model is played with."""
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """Name of the model."""
         return model_name(self.game.spec.name)
 
     def add(self, version: NetworkVersion, weights: Path) -> str:

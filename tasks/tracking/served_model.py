@@ -94,7 +94,7 @@ class SpikingChessPlayer(PythonModel):  # type: ignore[misc]  # MLflow's base is
     def _look(
         self, states: list[UInt64Array], simulations: int, temperature: float, seed: int
     ) -> list[Answer]:
-        """What to add to the answer of each state."""
+        """Additions to the answer of each state."""
         batch = self._game.allocate(len(states))
         self._game.reset(batch, np.arange(len(states)), np.stack(states))
         names = self._game.spec.terminations

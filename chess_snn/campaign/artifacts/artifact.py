@@ -16,7 +16,7 @@ from chess_snn.campaign.store.folder import CampaignFolder
 Key = tuple[int | str, ...]
 """The fields of an artifact's path, in order: ``(12, 3)`` for shard 3 of iteration 12."""
 Contents = Mapping[str, Mapping[Key, Any]]
-"""What verify has read, by the artifact's name and key; None of what cannot be read."""
+"""Contents that verify has read, by the artifact's name and key; None where it cannot be read."""
 
 _FIELD: Final = re.compile(r"\{(\w+)(?::0(\d+)d)?\}")
 
@@ -59,7 +59,7 @@ class Artifact:
     check: Check | None
     """None: no program reads its content again."""
     label: str = ""
-    """For people, with the fields of the pattern; by default the path."""
+    """Words for people, with the fields of the pattern; by default the path."""
     kind: str = ""
     """Verify counts it as this; by default its name."""
     is_folder: bool = False
@@ -84,18 +84,18 @@ class Artifact:
     """Whether the campaign continues without one that cannot be rebuilt."""
 
     after_repair: str = ""
-    """What happens after a corrupt one is quarantined; empty: repair leaves it where it is."""
+    """Consequence once a corrupt one is quarantined; empty: repair leaves it where it is."""
     restore: Callable[[CampaignFolder, Key], bool] | None = None
     """Writes it again from other files; whether these have it."""
     resume_inputs: Callable[[CampaignFolder, Key], Iterable[Path]] = _nothing
-    """What resume needs to write it again; repair leaves it where one of these was removed."""
+    """Inputs of resume to write it again; repair leaves it where one of these was removed."""
 
     sort: str = ""
-    """What gc calls it, for ``--keep``."""
+    """Its name in ``gc --keep``."""
     disposable: Callable[[CampaignFolder], Iterable[tuple[Path, str]]] = _nothing
-    """What gc may remove, with the reasons."""
+    """Files that gc may remove, with the reasons."""
     kept: str = "always"
-    """For people: what gc keeps."""
+    """Words for people about those that gc keeps."""
     is_forked: bool = False
     """Whether a fork takes along those of earlier iterations."""
 
@@ -140,7 +140,7 @@ class Artifact:
 
 @cache
 def _regex(pattern: str) -> re.Pattern[str]:
-    """What ``pattern`` makes paths of; a field of text does not begin with a dot."""
+    """Match the paths that ``pattern`` makes; a field of text does not begin with a dot."""
     parts, end = [], 0
     for field in _FIELD.finditer(pattern):
         parts.append(re.escape(pattern[end : field.start()]))
@@ -162,9 +162,9 @@ class Stored:
         return self.artifact.at(*self.key)
 
     def path(self, folder: CampaignFolder) -> Path:
-        """Where it is."""
+        """Its place in ``folder``."""
         return folder.path / self.name
 
     def __str__(self) -> str:
-        """For people: ``shard 3 of iteration 12``."""
+        """Words for people: ``shard 3 of iteration 12``."""
         return self.artifact.describe(self.key)

@@ -173,6 +173,6 @@ def top_folders() -> tuple[str, ...]:
 
 
 def kinds() -> tuple[str, ...]:
-    """What verify counts."""
+    """Names of the artifacts that verify counts."""
     checked = (artifact for artifact in ARTIFACTS if artifact.check is not None)
     return tuple(dict.fromkeys(artifact.counted_as for artifact in checked))

@@ -24,7 +24,7 @@ from chess_snn.training import SupervisedSettings, TrainingSettings
 OPENINGS_EACH: Final = 50
 """Openings that one worker plays at a time; a match of more is played in parts."""
 _MOST_LADDER_GAMES: Final = 2000
-"""Of one ladder test: against a single rung these games use every opening of the book."""
+"""Most games of a ladder test: against a single rung they use every opening of the book."""
 
 _SHAPE: Final = tuple(
     field.name for field in fields(NetConfig)

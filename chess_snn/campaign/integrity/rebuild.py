@@ -236,14 +236,14 @@ def missing_generations(folder: CampaignFolder) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was done about one corrupt artifact."""
+    """The result of repairing one corrupt artifact."""
 
     path: str
-    """In the campaign, with ``/`` between parts."""
+    """Path in the campaign, with ``/`` between parts."""
     is_repaired: bool
     """Whether this no longer keeps the campaign from being continued."""
     text: str
-    """What was done and what follows; or what the user must do."""
+    """Says what was done and what follows; or what the user must do."""
 
 
 def repair_campaign(folder: CampaignFolder, findings: Findings) -> list[Repair]:

@@ -49,20 +49,20 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class RankTraining(Generic[Result]):
-    """What is to be trained."""
+    """A network to train on several ranks."""
 
     config: CampaignConfig
     target: Path
     """The checkpoint that is committed."""
     arguments: tuple[str, ...]
-    """Of the training program."""
+    """Arguments of the training program."""
     alone: Callable[..., Any]
     """Trains it in this process."""
     check: Callable[[], None]
     """Raises if an input is damaged. It is called before ranks start, because an error of a rank
     reaches this process as text."""
     result: Callable[[], Result]
-    """What was committed."""
+    """Reads what was committed."""
 
 
 def generation_training(directory: Path, iteration: int) -> RankTraining[TrainingFacts]:
@@ -205,7 +205,7 @@ class RankChoice:
 
 
 def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
-    """What ``CUDA_VISIBLE_DEVICES`` calls the GPUs that training may use on this machine.
+    """Names in ``CUDA_VISIBLE_DEVICES`` of the GPUs that training may use on this machine.
 
     Those of the campaign where this process is a worker, else those of ``execution.gpus``.
 

@@ -35,7 +35,7 @@ class WorkerPlan:
 
     slots: tuple[WorkerSlot, ...]
     notes: tuple[str, ...]
-    """For people: what was chosen otherwise than asked for, and devices without a worker."""
+    """Sentences about choices other than those asked for, and devices without a worker."""
 
     @property
     def players(self) -> list[WorkerSlot]:

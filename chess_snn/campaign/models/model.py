@@ -93,24 +93,24 @@ class Model:
     """A network: where it lies, and how it is played."""
 
     label: str
-    """For people: what was asked for, with its generation."""
+    """Name for people: the one asked for, with its generation."""
     weights: Path
     game: str
     """Name of the game that it plays."""
     generation: int | None = None
-    """Of a campaign's network."""
+    """Generation of a campaign's network."""
     config: CampaignConfig | None = None
     """Settings of the campaign that trained it; None if that is not known."""
     campaign: CampaignFolder | None = None
     """That it lies in."""
     facts: Json = field(default_factory=dict, hash=False)
-    """What the description of an exported network says."""
+    """Content of the description of an exported network."""
     simulations: int = 0
-    """Of a move in play; 0 plays its policy without search."""
+    """Simulations of a move in play; 0 plays its policy without search."""
     random_percent: float | None = None
-    """Of its moves in play, made at random."""
+    """Share of its moves in play that are made at random."""
     in_play: InPlay = AS_TRAINED
-    """What is otherwise in play than in training."""
+    """Changes of play against training."""
 
     @property
     def name(self) -> str:
@@ -120,17 +120,17 @@ class Model:
 
     @property
     def precision(self) -> Precision:
-        """In play."""
+        """Precision in play."""
         return (self.config or CampaignConfig()).net.precision
 
     @property
     def search(self) -> SearchSettings:
-        """What it is searched with."""
+        """Settings of its search in play."""
         return self.in_play.search_settings(self.config or CampaignConfig())
 
     @property
     def config_digest(self) -> str | None:
-        """Of the campaign's settings."""
+        """Digest of the campaign's settings."""
         return None if self.config is None else config_digest(self.config)
 
     @property
@@ -140,7 +140,7 @@ class Model:
 
     @property
     def game_facts(self) -> Json:
-        """What the tags of its games say."""
+        """Tags of its games."""
         known = {
             "generation": self.generation, "simulations": self.simulations,
             "config_digest": self.config_digest,

@@ -30,7 +30,7 @@ SHIPPED: Final = "shipped/"
 """Begins the name of a network that comes with this program."""
 
 SHIPPED_FOLDER: Final = Path(__file__).parents[2] / "networks"
-"""Where they are, each an exported model; the one that a game is played with has its name."""
+"""Folder of shipped networks, exported models; the one that plays a game has the game's name."""
 
 SHIPPED_MODELS: Final = tuple(
     SHIPPED + path.parent.name for path in sorted(SHIPPED_FOLDER.glob(f"*/{WEIGHTS}"))

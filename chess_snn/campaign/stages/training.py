@@ -145,7 +145,7 @@ def train_generation(
 
 
 def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
-    """What :func:`train_generation` returned when it committed generation ``iteration + 1``."""
+    """Return what :func:`train_generation` did when it committed generation ``iteration + 1``."""
     return _training_facts(read_generation(folder, iteration + 1).meta)
 
 
@@ -184,7 +184,7 @@ def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
 
 
 def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[str, float]:
-    """What the network is worth on held-out games, of which a small window may have none."""
+    """Measures on held-out games, of which a small window may have none."""
     if before is None or after is None:
         return {}
     return measured({
@@ -232,7 +232,7 @@ def measure_reference(trainer: Trainer) -> dict[str, float]:
 
 
 def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
-    """Of a network that spikes, in all, by layer, and by tick where it has several."""
+    """Spike rates in all, by layer, and by tick where there are several; none for a baseline."""
     if not trainer.network.config.is_spiking:
         return {}
     counts = trainer.count_spikes(window)

@@ -115,7 +115,7 @@ def network_config(out: Path) -> CampaignConfig:
 
 
 def unfinished_folder(out: Path) -> Path:
-    """Where the network to be in ``out`` is made."""
+    """The folder in which the network of ``out`` is made."""
     return out.with_name(out.name + _SUFFIX)
 
 

@@ -62,7 +62,7 @@ REPORT = "report.html"
 """A view of the rest, which any later report replaces: no artifact."""
 FORMAT = StoredFormat("campaign configuration", version=3)
 PART_MARK = ".part-"
-"""In the names of parts of a match."""
+"""Part of the names of a match's parts."""
 
 RECEIPT = "receipts/iter-{iteration:06d}.json"
 PLAN = "plans/iter-{iteration:06d}.json"
@@ -89,7 +89,7 @@ _IDENTITY = "identity"
 _ORIGIN = "origin"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
-"""What an opponent's name may have and a file's may not."""
+"""Characters that an opponent's name may have and a file's may not."""
 
 
 def file_name(name: str) -> str:
@@ -233,11 +233,11 @@ class CampaignFolder:
 
     @property
     def name(self) -> str:
-        """For people: the folder's name."""
+        """Name for people: that of the folder."""
         return self.path.name
 
     def name_of(self, path: Path) -> str:
-        """What ``path``, which lies in the folder, is called in notes: relative, with ``/``."""
+        """The name in notes of ``path``, which lies in the folder: relative, with ``/``."""
         return path.relative_to(self.path).as_posix()
 
     @property
@@ -247,7 +247,7 @@ class CampaignFolder:
 
     @property
     def log_file(self) -> Path:
-        """What happened, for people; may be deleted between runs."""
+        """The log of events for people; may be deleted between runs."""
         return self.path / "campaign.log"
 
     @property
@@ -288,7 +288,7 @@ class CampaignFolder:
         return (self.path / QUARANTINED).parent
 
     def removal(self, number: int) -> Path:
-        """What was removed on purpose at one time, from 0."""
+        """The note of what was removed on purpose at one time, from 0."""
         return self.path / REMOVAL.format(number=number)
 
     def hand_promotion(self, number: int) -> Path:
@@ -308,7 +308,7 @@ class CampaignFolder:
         return self.path / PLAN.format(iteration=iteration)
 
     def receipt(self, iteration: int) -> Path:
-        """What one iteration committed."""
+        """The file that says what one iteration committed."""
         return self.path / RECEIPT.format(iteration=iteration)
 
 

@@ -39,7 +39,7 @@ class Note:
     """One event of one artifact."""
 
     path: str
-    """Of the artifact, in the campaign, with ``/`` between parts."""
+    """Path of the artifact in the campaign, with ``/`` between parts."""
     event: Event
     why: str
     created: str
@@ -51,7 +51,7 @@ class Removed:
     """One folder or file that was removed, or was about to be."""
 
     path: str
-    """In the campaign, with ``/`` between parts."""
+    """Path in the campaign, with ``/`` between parts."""
     bytes: int
     created: str | None
     """When it had been committed: ISO 8601, UTC; None if it was not a committed folder."""
@@ -115,7 +115,7 @@ def dropped_names(folder: CampaignFolder) -> frozenset[str]:
 
 
 def last_events(notes: Sequence[Note], event: Event) -> dict[str, Note]:
-    """By path, the artifacts whose last event is ``event``."""
+    """Artifacts whose last event is ``event``, by path."""
     newest = {note.path: note for note in notes}
     return {path: note for path, note in newest.items() if note.event == event}
 
@@ -130,7 +130,7 @@ def note_removal(folder: CampaignFolder, removed: Sequence[Removed]) -> Path:
 
 
 def read_removals(folder: CampaignFolder) -> dict[str, Removed]:
-    """By path, everything that was ever removed, rebuilt or not. Raises as :func:`read_notes`."""
+    """Everything that was ever removed, rebuilt or not, by path. Raises as :func:`read_notes`."""
     files = numbered_files(folder.removal)
     return {entry.path: entry for file in files for entry in REMOVALS.read(file).removed}
 

@@ -38,13 +38,13 @@ class Length:
     iterations: int
     """Ignored if ``hours`` is set."""
     hours: float = 0.0
-    """Of time in which it runs; 0 counts iterations."""
+    """Hours in which it runs; 0 counts iterations."""
 
     def __post_init__(self) -> None:
         RunSettings(iterations=self.iterations, hours=self.hours)  # whose bounds hold here too
 
     def __str__(self) -> str:
-        """For people: ``20 iterations`` or ``1.5 hours``."""
+        """Words for people: ``20 iterations`` or ``1.5 hours``."""
         if self.hours:
             return f"{self.hours:g} hour" + ("" if self.hours == 1 else "s")
         return counted(self.iterations, "iteration")
@@ -110,7 +110,7 @@ def write_extension(folder: CampaignFolder, length: Length, progress: float) -> 
 
 
 SHARDS_OF_ITERATION: Final = "num_shards"
-"""In the meta of a shard: how many shards its iteration has."""
+"""Name in the meta of a shard of the number of shards that its iteration has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def read_plans(folder: CampaignFolder) -> list[ProgressPlan]:
 
 
 def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int:
-    """As the workers want it; as the shards have it that a plan which was lost has left."""
+    """Follow the workers, or the shards that are left of a lost plan."""
     for shard in sorted(folder.shard(iteration, 0).parent.glob("shard-*")):
         try:
             return int(read_manifest(shard).meta[SHARDS_OF_ITERATION])
@@ -207,7 +207,7 @@ def _num_shards(folder: CampaignFolder, iteration: int, num_workers: int) -> int
 def next_plan(
     folder: CampaignFolder, iteration: int, elapsed_s: float, num_workers: int = 1
 ) -> ProgressPlan | None:
-    """What :func:`begin_iteration` would commit for an iteration that has no plan yet.
+    """The plan that :func:`begin_iteration` would commit for an iteration that has none yet.
 
     Progress continues from the plan before, linearly to
     1 at the campaign's end: where the campaign was extended, or is a fork of another length, it
@@ -254,7 +254,7 @@ class ShardGames:
 
     num_games: int
     seed: int
-    """Of :func:`chess_snn.self_play.play_games`."""
+    """Seed of :func:`chess_snn.self_play.play_games`."""
     first_game: int
     """Number of the first game among those with this seed, from 0."""
     num_shards: int
@@ -267,7 +267,7 @@ def num_shards(folder: CampaignFolder, iteration: int) -> int:
 
 
 def shard_paths(folder: CampaignFolder, iteration: int) -> list[Path]:
-    """Where the shards of ``iteration`` are or will be. Raises as :func:`read_plan`."""
+    """Paths of the shards of ``iteration``, there or not yet. Raises as :func:`read_plan`."""
     return [folder.shard(iteration, shard) for shard in range(num_shards(folder, iteration))]
 
 

@@ -16,7 +16,7 @@ from chess_snn.evaluation.scores import pair_interval
 from chess_snn.self_play import SelfPlayStatistics
 
 Verdict = Literal["accept", "reject", "undecided"]
-"""What the games against the champion say of a candidate."""
+"""Verdict of the games against the champion on a candidate."""
 VERDICT_NUMBERS: Final[dict[Verdict, float]] = {"reject": -1.0, "undecided": 0.0, "accept": 1.0}
 """Verdicts as a metric."""
 VERDICT_WORDS: Final[dict[Verdict, str]] = {
@@ -84,7 +84,7 @@ class PromotionFacts:
     elo0: float
     elo1: float
     simulations: int
-    """Of both, at each of their moves."""
+    """Simulations of both, at each of their moves."""
     games: int
     wins: int
     draws: int
@@ -152,7 +152,7 @@ class StageSeconds:
     iteration: float
     """From the beginning of the iteration to its receipt."""
     gating_match: float = 0.0
-    """Of games against the champion; 0 where there were none."""
+    """Seconds of games against the champion; 0 where there were none."""
 
 
 @dataclass(frozen=True, slots=True)

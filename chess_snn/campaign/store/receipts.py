@@ -38,11 +38,11 @@ MOST_UNDER_WAY: Final = 3
 
 @dataclass(frozen=True)  # without slots, which leave no room for a cached property
 class Receipt:
-    """What one iteration committed; None stands for what was not measured."""
+    """The outcome of one iteration; None stands for what was not measured."""
 
     iteration: int
     plan: ProgressPlan
-    """Where in the campaign it stood."""
+    """Plan that the iteration began with."""
     shards: list[ShardFacts]
     training: TrainingFacts
     matches: list[MatchFacts]

@@ -110,7 +110,7 @@ class _LadderTest:
     """The available rungs, the weakest first."""
     notice: str | None
     start_elo: float
-    """Where it begins: at the rung among ``players`` that is next to this."""
+    """Elo at which it begins: at the rung among ``players`` that is next to it."""
     generation: int
     """The network that is tested."""
     batches: dict[str, list[MatchResult]]
@@ -118,7 +118,7 @@ class _LadderTest:
 
     @property
     def name(self) -> str:
-        """What results call the network."""
+        """The network's name in results."""
         return player_name(self.generation, self.folder.config.ladder_test_simulations)
 
     @property
@@ -132,7 +132,7 @@ class _LadderTest:
         return sum(batch.num_games for batches in self.batches.values() for batch in batches)
 
     def end(self) -> EndedBy | None:
-        """What ends the test now; None while it continues."""
+        """The reason why the test ends now; None while it continues."""
         settings = self.folder.config.evaluation
         if self._is_narrow(settings.ladder_test_interval):
             return "interval"
@@ -228,7 +228,7 @@ class _LadderTest:
         return [self.ladder.rung(name).elo for name in self.players]
 
     def _scores(self) -> dict[int, RungScore]:
-        """Of the rungs that can be played, by their numbers among ``players``."""
+        """Scores against the rungs that can be played, by their numbers among ``players``."""
         return {
             place: RungScore.of(self.batches[name])
             for place, name in enumerate(self.players) if name in self.batches
@@ -268,7 +268,7 @@ def _available(ladder: Ladder, num_threads: int) -> AvailablePlayers:
 
 
 def _played_by(rung: str, batches: list[MatchResult]) -> str | None:
-    """What the program behind ``rung`` called itself; None where there was none."""
+    """The own name of the program behind ``rung``; None where there was none."""
     facts = batches[0].programs.get(rung)
     return None if facts is None else facts.identity
 

@@ -1,4 +1,4 @@
-"""What the neurons of a network do for one position, neuron by neuron and tick by tick.
+"""Activity of a network's neurons for one position, neuron by neuron and tick by tick.
 
 It is what pictures of spikes are drawn from. The sums over many positions are in
 :mod:`chess_snn.nets.analysis.counts`.
@@ -34,7 +34,7 @@ class LayerActivity:
 
 @torch.no_grad()
 def record_activity(network: Network, planes_BPHW: Tensor) -> list[dict[str, LayerActivity]]:
-    """What each layer of neurons does for each of B positions, layers in the order of their work.
+    """Activity of each layer of neurons for each of B positions, layers in the order of their work.
 
     The network is evaluated in float32 with its running statistics, and left as it was. A ReLU
     baseline has no spikes: its positions have no layers.

@@ -42,16 +42,16 @@ _CHUNK: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class LayerSpikes:
-    """What the neurons of one layer fired over some positions."""
+    """Spikes of one layer's neurons over some positions."""
 
     by_tick: tuple[float, ...]
     """Spikes in each tick."""
     chances: int
-    """As many spikes as there could have been: one a neuron, tick and position, or `levels`."""
+    """Most spikes that there could have been: one a neuron, tick and position, or `levels`."""
 
     @property
     def spikes(self) -> float:
-        """In all ticks."""
+        """Spikes of all ticks."""
         return sum(self.by_tick)
 
     @property
@@ -67,10 +67,10 @@ class LayerSpikes:
 
 @dataclass(frozen=True, slots=True)
 class SpikeCounts:
-    """What a network fired while it evaluated some positions; a ReLU baseline fires nothing."""
+    """Spikes of a network that evaluated some positions; a ReLU baseline fires none."""
 
     layers: dict[str, LayerSpikes]
-    """By the layer's name."""
+    """Counts by the layer's name."""
     num_positions: int
 
     @property
@@ -87,7 +87,7 @@ class SpikeCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynapseCounts:
-    """What one convolution or linear layer did over some positions."""
+    """Work of one convolution or linear layer over some positions."""
 
     accumulates: int = 0
     """Effective operations of positions whose inputs are all 0 or 1."""
@@ -105,19 +105,19 @@ class SynapseCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeuronCounts:
-    """What one layer of neurons did over some positions."""
+    """Work of one layer of neurons over some positions."""
 
     active: int = 0
     """Binary spikes; in the baseline, values above 0."""
     chances: int = 0
-    """As many as there could have been."""
+    """Most spikes that there could have been."""
     membrane_updates: int = 0
     """All in the first tick, later those that changed a membrane; 0 in the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkCounts:
-    """What a network did while it evaluated some positions."""
+    """Work of a network that evaluated some positions."""
 
     synapses: dict[str, SynapseCounts]
     """Convolutions and linear layers by name, in the order of their work."""
@@ -217,7 +217,7 @@ def count_work(network: Network, planes_BPHW: Tensor) -> WorkCounts:
 def _operations(
     config: NetConfig, name: str, weight: Tensor, board_shape: tuple[int, int], inputs: Tensor
 ) -> dict[str, int]:
-    """Of one call with ``inputs`` [T, B, ...], or [B, ...] for a readout."""
+    """Counts of one call with ``inputs`` [T, B, ...], or [B, ...] for a readout."""
     fan_out = _fan_out(weight != 0, board_shape)
     all_out = _fan_out(torch.ones_like(weight, dtype=torch.bool), board_shape)
     dense = round(float(all_out.sum())) * (inputs.numel() // all_out.numel())

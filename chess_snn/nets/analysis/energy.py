@@ -49,7 +49,7 @@ _MEBIBYTE_PJ_A_BIT: Final = 100 / 64
 
 @dataclass(frozen=True, slots=True)
 class LayerEnergy:
-    """What one layer takes for one position, pJ by term, in both models: never one alone."""
+    """Energy of one layer for one position, pJ by term, in both models: never one alone."""
 
     convention: dict[str, float]
     fair: dict[str, float]
@@ -57,11 +57,11 @@ class LayerEnergy:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What one way to execute a network takes for one position."""
+    """Energy of one way to execute a network, for one position."""
 
     name: str
     layers: dict[str, LayerEnergy]
-    """By the names of :class:`~chess_snn.nets.analysis.operations.Pass`, in the order of work."""
+    """Layers by :class:`~chess_snn.nets.analysis.operations.Pass`, in the order of work."""
 
     @property
     def convention(self) -> dict[str, float]:
@@ -79,14 +79,14 @@ class _Execution:
     """How numbers look, and what an operation takes, in the fair model."""
 
     activation_bits: int
-    """Of each number that :class:`Pass` counts."""
+    """Bits of each number that :class:`Pass` counts."""
     rate_bits: int
-    """Of means over the ticks."""
+    """Bits of means over the ticks."""
     weight_bits: int = _BYTE
     state_bits: int = _STATE_BITS
-    """Of shortcuts and membranes."""
+    """Bits of shortcuts and membranes."""
     membrane_accesses: int = 0
-    """Of one neuron."""
+    """Accesses of one neuron."""
     accumulate_pj: float = _ADD_PJ
     multiply_accumulate_pj: float = _ADD_PJ
 

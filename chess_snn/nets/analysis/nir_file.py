@@ -27,7 +27,7 @@ DT: Final = 1e-4
 """Seconds of one tick: the step of snnTorch, which has no other, and SpikingJelly's default."""
 _OUTPUT: Final = "output"
 _ANY_DECAY: Final = 0.5
-"""Of neurons that start at 0 and live for one tick."""
+"""Decay of neurons that start at 0 and live for one tick."""
 
 
 def write_network(folder: Path, layers: FoldedLayers, facts: Json) -> None:

@@ -20,7 +20,7 @@ from chess_snn.types import Json
 
 FILE: Final = "network.onnx"
 _OPSET, _IR_VERSION = 17, 8
-"""Of 2022, for older runtimes too; nothing here needs a later one."""
+"""Versions of 2022, for older runtimes too; nothing here needs a later one."""
 _BATCH: Final = "batch"
 
 
@@ -93,7 +93,7 @@ class _Unrolled:
         return self.add("Conv", source, weight, bias, pads=pads)
 
     def mean_over_ticks(self, layer: Layer) -> str:
-        """What ``layer`` fired a tick."""
+        """The mean spikes of ``layer`` a tick."""
         total, *others = self._of_ticks[layer.name]
         for other in others:
             total = self.add("Add", total, other)
@@ -117,7 +117,7 @@ class _Unrolled:
         return totals
 
     def _fire(self, currents: list[str]) -> list[str]:
-        """What neurons fire in every tick."""
+        """The spikes of neurons in every tick."""
         activation = self._config.activation
         if activation == "relu":
             return [self.add("Relu", current) for current in currents]

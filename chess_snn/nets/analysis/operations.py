@@ -42,9 +42,9 @@ class Pass:
     neurons: int = 0
     """Neurons of the layer; 0 for convolutions and linear layers."""
     shortcuts_read: int = 0
-    """Of ``numbers_read``, those of the shortcut."""
+    """Numbers of the shortcut among ``numbers_read``."""
     shortcuts_written: int = 0
-    """Of ``numbers_written``, those of the shortcut."""
+    """Numbers of the shortcut among ``numbers_written``."""
     is_rate: bool = False
     """Whether the activations are means over the ticks, in place of spikes."""
 

@@ -23,21 +23,21 @@ from chess_snn.nets.model.neuron import has_triton
 MOST_FUSED_TICKS: Final = 8
 """A thread has registers for the sums of so many."""
 _NUMBERS_OF_A_THREAD: Final = {1: 64, 2: 32, 3: 32, 4: 32, 5: 16, 6: 16, 7: 16, 8: 16}
-"""Of a tile, by ticks. Each is in a register for every tick, and twice more in the last part."""
+"""Numbers of a tile, by ticks. Each is in a register for every tick, and twice more at the end."""
 _THREADS_OF_A_WARP: Final = 32
 _LEAST_ROWS: Final = 64
-"""Of a product of the tensor cores of Hopper."""
+"""Rows of a product of the tensor cores of Hopper."""
 _LEAST_COLUMNS: Final = 16
 _MOST_ROWS, _MOST_COLUMNS = 256, 128
 _LEAST_DEPTH, _MOST_DEPTH = 32, 128
 """Channels of one product."""
 NUM_WARPS: Final = 4
-"""Of a block; two blocks share a multiprocessor."""
+"""Number of warps of a block; two blocks share a multiprocessor."""
 _BLOCKS_OF_A_MULTIPROCESSOR: Final = 2
 _LEAST_STAGES, _MOST_STAGES = 2, 4
 """One is loaded while another is multiplied."""
 _RESERVED_MEMORY: Final = 2048
-"""Of a block, for the system and for barriers."""
+"""Bytes of a block, for the system and for barriers."""
 _AMPERE: Final = (8, 0)
 """The first GPUs that have every instruction of the kernels."""
 HOPPER_SHARED_MEMORY: Final = 227 * 1024

@@ -27,7 +27,7 @@ _REMEDIES: Final = (
     ("not yet initialized", "start nvidia-fabricmanager, which connects the GPUs of this machine"),
     ("CUDA error", LEAVE_OUT),
 )
-"""By a part of what torch, Triton or CUDA says."""
+"""Advice by a part of the message of torch, Triton or CUDA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class GpuFault:
     fact: str
     """One line."""
     remedy: str
-    """What to do about it; empty for an error that is not known to be a GPU's."""
+    """Advice; empty for an error that is not known to be a GPU's."""
 
     def __str__(self) -> str:
         """Both, in one line."""

@@ -26,7 +26,7 @@ from chess_snn.nets.model.neuron import check_same_layout, like_ticks_of, tick_m
 _BLOCK = 1024
 """Neurons of a program: eight for each of the 128 threads, which are 16 bytes of bfloat16."""
 _CHANNEL_DIMENSION = 2
-"""Of currents [T, B, C, H, W], or [T, B, F]."""
+"""Dimension of channels in currents [T, B, C, H, W], or [T, B, F]."""
 
 
 def lif_triton(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:

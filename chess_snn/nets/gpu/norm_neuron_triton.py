@@ -41,9 +41,9 @@ from chess_snn.nets.model.config import NetConfig
 
 _MOST_COLUMNS: Final = 128
 _MOST_PROGRAMS: Final = 1024
-"""Of a pass that sums over rows: each leaves sums, so their number is the same on every device."""
+"""Most programs that sum over rows: each leaves sums, so every device has the same number."""
 _MOMENT_ROWS, _MOMENT_COLUMNS = 128, 8
-"""Of a tile of these sums."""
+"""Size of a tile of these sums."""
 
 
 def fire(branch_TBCHW: Tensor, norm: nn.BatchNorm2d, config: NetConfig) -> Tensor:

@@ -30,15 +30,15 @@ _TICKS: Final = (1, 2, 4)
 _CHANNELS: Final = (32, 64, 96, 128)
 _LANES, _TILES = 32, 4
 _ALL_WARPS: Final = 8
-"""Of a multiprocessor: of one block, or of two that share it."""
+"""Warps of a multiprocessor: of one block, or of two that share it."""
 _MOST_CHANNELS_OF_A_WARP: Final = 64
 _WARPS: Final = (4, 8)
 _TAPS_OF_STAGE: Final = (3, 1)
 _FEWEST_STAGES, _MOST_STAGES = 2, 4
-"""Of weights in shared memory: one is read while the others come."""
+"""Stages of weights in shared memory: one is read while the others come."""
 _ZERO_BYTES: Final = 128
 _RESERVED_MEMORY: Final = 1024
-"""Of each block, for the system."""
+"""Bytes of each block, for the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +47,24 @@ class Shape:
 
     config: NetConfig
     warps: int
-    """Of a block."""
+    """Number of warps of a block."""
     taps: int
-    """Of a stage of weights."""
+    """Taps of a stage of weights."""
     stages: int = 0
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Number of threads of a block."""
         return self.warps * _LANES
 
     @property
     def boards(self) -> int:
-        """Of a block, at a time."""
+        """Boards of a block at a time."""
         return self.warps // (self.config.ticks * self._shares)
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block: spikes of two layers, the shortcut in bfloat16, and weights."""
+        """Memory of a block: spikes of two layers, the shortcut in bfloat16, and weights."""
         channels = self.config.channels
         spikes = self.boards * self.config.ticks * math.prod(_BOARD) * channels
         shortcut = _TILES * channels // self._shares * self.threads
@@ -73,7 +73,7 @@ class Shape:
 
     @property
     def constants(self) -> dict[str, object]:
-        """What the kernel is compiled with."""
+        """Constants that the kernel is compiled with."""
         config = self.config
         return {
             "TICKS": config.ticks, "CHANNELS": config.channels, "BLOCKS": config.blocks,

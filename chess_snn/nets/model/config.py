@@ -14,7 +14,7 @@ Size = Literal["tiny", "small", "base", "large"]
 
 
 MOST_TICKS: Final = 64
-"""Of one evaluation."""
+"""Most ticks of one evaluation."""
 
 
 @settings_class("net")
@@ -73,7 +73,7 @@ class NetConfig:
 
     @property
     def most_spikes(self) -> int:
-        """Of one neuron in one tick."""
+        """Most spikes of one neuron in one tick."""
         return self.levels if self.activation == "ilif" else 1
 
     @property

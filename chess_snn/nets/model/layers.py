@@ -83,7 +83,7 @@ class ConvNorm(nn.Module):
         return each_tick(lambda x_XCHW: self.norm(self.conv(x_XCHW)), x_TBCHW)
 
     def fire(self, neurons: nn.Module, x_TBCHW: Tensor) -> Tensor:
-        """What ``neurons`` fire at these currents, [T, B, C, H, W]."""
+        """The spikes of ``neurons`` at these currents, [T, B, C, H, W]."""
         config = self._config_if_fused(neurons)
         if config is None:
             return neurons(self(x_TBCHW))  # type: ignore[no-any-return]
@@ -188,7 +188,7 @@ class PolicyHead(nn.Module):
 
     @property
     def readouts(self) -> PolicyReadout:
-        """What reads the rates."""
+        """The module that reads the rates."""
         return PolicyReadout(self.spec, self.readout, self.target_readout)
 
     def rates(self, fired_TBCHW: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from chess_snn.nets.model.values import first_value_bias
 
 @dataclass(frozen=True, slots=True)
 class NetworkOutput:
-    """What a network says of B positions, from the side to move's view."""
+    """A network's answer for B positions, from the side to move's view."""
 
     policy_logits_BA: Tensor
     """float32[B, A], legal or not."""
@@ -87,7 +87,7 @@ class Network(nn.Module):
         return value_logits_BV
 
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
-        """What the last neurons fire."""
+        """The spikes of the last neurons."""
         blocks = [block for block in self.blocks if isinstance(block, Block)]
         followers = [*(block.neurons1 for block in blocks), self.neurons]
         seen_BPHW = planes_BPHW[:, : self.num_planes]

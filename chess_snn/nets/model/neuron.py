@@ -125,7 +125,7 @@ def like_ticks_of(current_TX: Tensor, dtype: torch.dtype | None = None) -> Tenso
 
 @dataclass(frozen=True, slots=True)
 class TickMemory:
-    """Where the ticks of one tensor are."""
+    """The places of the ticks of one tensor."""
 
     num_neurons: int
     """n, the numbers of one tick."""

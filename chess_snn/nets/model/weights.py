@@ -26,11 +26,11 @@ from chess_snn.nets.model.network import Network
 FORMAT: Final = "chess-snn network"
 VERSION: Final = "2"
 HALF_VERSION: Final = "3"
-"""Where all numbers are stored in 16 bits."""
+"""Version in which all numbers are stored in 16 bits."""
 _LENGTH_BYTES: Final = 8
-"""Of a safetensors file, which say how long its header is."""
+"""First bytes of a safetensors file, which say how long its header is."""
 _ALIGNMENT: Final = 8
-"""Of the tensors in a safetensors file, in bytes; spaces fill up its header."""
+"""Alignment of the tensors in a safetensors file, in bytes; spaces fill up its header."""
 
 
 def write_tensors(
@@ -160,7 +160,7 @@ def _metadata(content: bytes) -> dict[str, str]:
 
 
 def _header_end(content: bytes) -> int:
-    """Where the header of a safetensors file ends and its tensors begin."""
+    """The offset at which the header of a safetensors file ends and its tensors begin."""
     return _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
 
 
