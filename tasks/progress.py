@@ -206,7 +206,7 @@ class Stage:
     unit: str
     total: int
     done: dict[str, int] = field(default_factory=dict)
-    """Games done by part."""
+    """Units done, by part."""
     begun_s: float = field(default_factory=time.time)
     began: float = field(default_factory=time.monotonic)
     ended: float = 0.0
@@ -270,7 +270,7 @@ class _Tally:
     heard_s: float = 0.0
     part: tuple[Any, ...] = ()
     done: int = 0
-    """Games done of the part."""
+    """Units done of the part."""
     recent: deque[tuple[float, int]] = field(default_factory=deque)
     """Games of the last minute: when, and how many."""
 
