@@ -31,7 +31,7 @@ REGISTRY_HEIGHT = 1500
 SETTLE_MS = 2500
 """After everything asked for is on the page: charts are drawn, bars have grown."""
 TIMEOUT_MS = 120_000
-CURVES = "draw_rate|holdout_value_loss$|policy_loss|score_random"
+CURVES = "/(score_random|policy_loss|holdout_value_loss_after|draw_rate)$"
 """Names of the metrics whose charts are shown."""
 BEFORE_EACH_PAGE = "localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true')"
 """MLflow opens a panel on a first visit that would hide a third of the page."""
@@ -98,8 +98,8 @@ def mlflow_shots(url: str) -> list[Shot]:
     run = f"{runs}/{found[0].info.run_id}"
     return [
         Shot("mlflow-runs", f"{runs}?{PAGES_OF_TRAINING}", found[0].info.run_name),
-        Shot("mlflow-curves", f"{run}/model-metrics?{PAGES_OF_TRAINING}", "draw_rate",
-             search=("Search metric charts", CURVES)),
+        Shot("mlflow-curves", f"{run}/model-metrics?{PAGES_OF_TRAINING}", "score_random",
+             REGISTRY_HEIGHT, search=("Search metric charts", CURVES)),
         Shot("mlflow-registry", f"{url}/#/models/chess-snn?{PAGES_OF_TRAINING}", "champion",
              REGISTRY_HEIGHT),
     ]
