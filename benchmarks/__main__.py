@@ -7,22 +7,22 @@ import typer
 from chess_snn.cli.main import CommandEntry, LazyGroup, run_app
 
 _COMMANDS: Final = (
-    ("env", "env", "Rules and bitplanes on one core: chess beside python-chess, or 2048."),
-    ("net", "net", "The network alone on CPUs: its ReLU baseline, other libraries, one kernel."),
+    ("env", "env", "Rules on one core: chess beside python-chess, or 2048."),
+    ("net", "net", "The network alone, beside its baseline and other libraries."),
     ("search", "search", "Tree search, alone and with a network, beside OpenSpiel's."),
     ("selfplay", "self_play", "Self-play, beside one game at a time with a batch of one."),
     ("store", "store", "Writing and reading shards, and sampling from the window."),
-    ("folder", "folder", "Starting, watching and verifying a campaign of very many shards."),
-    ("train", "train", "Training steps, spiking and ReLU, in both precisions, beside others."),
-    ("workers", "workers", "One worker beside two, and what orchestration takes of a campaign."),
-    ("export", "export", "Networks exported as NIR and ONNX, run by libraries that read them."),
-    ("gpu", "gpu", "Every figure that needs a GPU: neurons, inference, training, self-play."),
+    ("folder", "folder", "Starting, watching, verifying a folder of many shards."),
+    ("train", "train", "Training steps, beside the baseline and other libraries."),
+    ("workers", "workers", "One worker beside two, and the cost of orchestration."),
+    ("export", "export", "Exported networks in the libraries that read NIR and ONNX."),
+    ("gpu", "gpu", "Every figure that needs a GPU."),
     ("learn", "learn", "Train for some minutes without Prefect, then play matches."),
     ("ablations", "ablations", "Equal campaigns, one part of the recipe off in each."),
     ("ladder", "ladder", "Play the ladder's round-robin again, and rate its players."),
     ("mates", "mates", "How many mates a network finds with its search."),
-    ("uci", "uci", "How soon `chess-snn uci` answers `stop`, and games with clocks."),
-    ("web", "web", "How soon the page of `chess-snn web` answers, in a headless Chromium."),
+    ("uci", "uci", "How soon `chess-snn uci` stops, and games with clocks."),
+    ("web", "web", "How soon the page of `chess-snn web` answers a move."),
 )
 """Name, module and summary; a module is imported when its command is run."""
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from benchmarks.random_data import play_random_games
 from chess_snn.campaign import CampaignFolder, Receipt, load_config, write_receipt
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.store.plans import SHARDS_OF_ITERATION, begin_iteration
 from chess_snn.campaign.store.receipt_parts import ShardFacts, StageSeconds, TrainingFacts
 from chess_snn.data import MANIFEST_NAME, Manifest, archive, write_shard
 from chess_snn.games import Game, get_game
@@ -123,9 +123,10 @@ def _link_shard(
     folder: CampaignFolder, template: _Template, iteration: int, shard: int
 ) -> ShardFacts:
     target = folder.shard(iteration, shard)
-    manifest = template.copy(
-        target, {"iteration": iteration, "shard": shard, "generation": iteration}
-    )
+    manifest = template.copy(target, {
+        "iteration": iteration, "shard": shard, "generation": iteration,
+        SHARDS_OF_ITERATION: SHARDS_EACH,
+    })
     statistics = SelfPlayStatistics.from_json(manifest.meta["statistics"])
     return ShardFacts(f"{target.parent.name}/{target.name}", manifest.num_bytes, statistics, 0.0)
 

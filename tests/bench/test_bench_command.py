@@ -13,7 +13,7 @@ from chess_snn.cli.main import run_app
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = [entry.name for entry in app.info.cls.table]
-QUICK = ["env", "net", "selfplay", "store", "train", "workers"]
+QUICK = ["env", "folder", "net", "selfplay", "store", "train", "workers"]
 
 
 @pytest.fixture
