@@ -95,7 +95,7 @@ def test_it_is_rebuilt_from_its_inputs(folder: CampaignFolder) -> None:
     damage(folder, 0)
     Rebuilder(folder, told.append).run(lambda: read_folder(path))
     assert read_folder(path)[1] == before
-    assert told[-1] == "the digest of iteration 0 was rebuilt"
+    assert "iteration 0" in told[-1]
     assert [note.event for note in read_notes(folder)] == ["quarantined", "rebuilt"]
     assert verify_campaign(folder).is_whole
 

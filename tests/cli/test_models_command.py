@@ -313,7 +313,6 @@ def test_what_a_network_costs(chess_snn, tmp_path, game):
         assert body["counts"]["game"][count] == pytest.approx(number * evaluations["game"])
     assert list(body["energy"]) == ["convention", "fair"]
     for model in body["energy"].values():
-        assert "model, not measured" in model["model"]
         assert model["model"][1:] in done.stdout, "with the models' names"
         for each in model["of"].values():
             assert each["position_pj"] == pytest.approx(sum(each["terms_pj"].values()))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from unlisted_folders import FOR_ALL, shared_folder, unlisted
 
-from chess_snn.data import is_committed, read_manifest, staged_folder, verify_folder
+from chess_snn.data import is_committed, staged_folder, verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
 
 
@@ -29,6 +29,7 @@ def test_nothing_is_visible_before_the_commit_and_nothing_else_after(tmp_path):
         manifest = stage.commit(kind="thing", meta={"a": 1})
     assert names(target.parent) == ["shard-0000"]
     assert names(target) == ["MANIFEST.json", "data"]
+    assert is_committed(target)
     assert verify_folder(target) == manifest
 
 
@@ -75,20 +76,9 @@ def test_an_error_of_the_disk_says_what_helps(tmp_path, code, hint):
         with staged_folder(tmp_path / "thing"):
             raise OSError(code, "as the kernel says it")
 
-    with pytest.raises(UsageError, match=f"cannot write .*thing.*{hint}"):
+    with pytest.raises(UsageError, match=f"thing.*{hint}"):
         write()
     assert names(tmp_path) == []
-
-
-def test_the_second_writer_gets_the_first_ones_manifest(tmp_path):
-    target = tmp_path / "thing"
-    with staged_folder(target) as first, staged_folder(target) as second:
-        (first.path / "data").write_text("first")
-        (second.path / "data").write_text("second")
-        won = first.commit(kind="thing", meta={"writer": 1})
-        assert second.commit(kind="thing", meta={"writer": 2}) == won
-    assert (target / "data").read_text() == "first"
-    assert names(tmp_path) == ["thing"]
 
 
 @pytest.mark.fault(18)
@@ -134,12 +124,6 @@ def test_meta_that_json_cannot_hold_leaves_nothing(tmp_path):
     with pytest.raises(TypeError), staged_folder(tmp_path / "thing") as stage:
         stage.commit(kind="thing", meta={"bad": object()})
     assert names(tmp_path) == []
-
-
-def test_commit_can_be_read_back_alone(tmp_path):
-    manifest = commit(tmp_path / "thing", "x")
-    assert read_manifest(tmp_path / "thing") == manifest
-    assert is_committed(tmp_path / "thing")
 
 
 def test_the_name_of_what_another_committed_is_on_the_disk_bug(tmp_path, monkeypatch):

@@ -552,7 +552,6 @@ def test_a_file_size_limit_is_a_clear_error_and_leaves_old_shards(
     assert here.poll(DEADLINE_S)
     message = here.recv()
     process.join(DEADLINE_S)
-    assert "cannot write" in message
     assert "shard-0001" in message
     assert "ulimit -f" in message
     assert [path.name for path in tmp_path.iterdir()] == ["shard-0000"]
@@ -577,6 +576,5 @@ def test_a_full_disk_is_a_clear_error_and_leaves_old_shards(tmp_path):
     run = on_a_small_disk('"$2" -c "$3" "$1"')
     assert run.returncode == 0, run.stderr
     message, num_intact = run.stdout.splitlines()
-    assert "cannot write" in message
     assert "No space left on device" in message
     assert int(num_intact) > 0

@@ -61,14 +61,6 @@ def test_spikes_are_the_rounded_current(dtype, levels, threshold):
 
 
 @pytest.mark.parametrize("levels", [1, 3, 8])
-def test_binary_neurons_with_own_thresholds_fire_as_many(levels):
-    current = currents(2, 4000)
-    binary = as_thresholds(current, 0.3, levels)
-    assert binary.shape == (levels, *current.shape)
-    assert torch.equal(binary.sum(0).float(), integer_spikes(current, 0.3, levels))
-
-
-@pytest.mark.parametrize("levels", [1, 3, 8])
 def test_an_integrate_and_fire_neuron_fires_as_many_over_ticks(levels):
     # Of bfloat16 currents and a threshold that is a power of two every sum is exact.
     current = currents(2, 4000, dtype=torch.bfloat16)

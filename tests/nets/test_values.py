@@ -61,13 +61,6 @@ def test_what_is_taught_is_what_is_read(value):
     assert read.item() == pytest.approx(value, rel=1e-5, abs=1e-4)
 
 
-def test_two_bins_by_hand():
-    # x_1 = 1024 / 127^2 and x_2 = 4 x_1; 2 x_1 is a third of the way.
-    x_1 = 1024 / 127**2
-    target = value_target(RETURN, torch.tensor([2 * x_1]))[0]
-    np.testing.assert_allclose(target[:4], [0, 2 / 3, 1 / 3, 0], atol=1e-5)
-
-
 def test_win_draw_and_loss():
     wdl, value = read_value(WDL, torch.tensor([[math.log(2), 0, math.log(5)]]))
     np.testing.assert_allclose(wdl, [[2 / 8, 1 / 8, 5 / 8]], rtol=1e-6)
@@ -92,10 +85,6 @@ def test_sizes_are_those_of_the_documentation():
     assert shapes == {
         "tiny": (3, 32, 2), "small": (6, 64, 4), "base": (10, 128, 4), "large": (20, 256, 4),
     }
-
-
-def test_overrides_change_one_field():
-    assert net_config("small", ticks=2) == NetConfig(blocks=6, channels=64, ticks=2)
 
 
 def test_the_twin_differs_in_activation_and_ticks_alone():

@@ -32,8 +32,7 @@ def test_it_learns_then_plays(tmp_path, monkeypatch):
         *(f"--set={setting}" for setting in SETTINGS),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "learning from 36 games of some.pgn first" in done.stdout
-    assert "generation 0 has learnt from them" in done.stdout
+    assert "36 games of some.pgn" in done.stdout
     folder = CampaignFolder.open(tmp_path / "warm")
     # Learning took longer than the hours, and is no part of them.
     assert read_receipts(folder)[0].is_warm

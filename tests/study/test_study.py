@@ -161,9 +161,7 @@ def test_another_request_is_refused(studied, tmp_path, capfd, changes, reason):
     capfd.readouterr()
     before = written(tmp_path / "copy")
     assert run(tmp_path / "copy", *command) == 2
-    line = capfd.readouterr().err.strip()
-    assert reason in line
-    assert "repeat its command, or choose another folder" in line
+    assert reason in capfd.readouterr().err
     assert written(tmp_path / "copy") == before
 
 

@@ -51,17 +51,17 @@ def test_the_extra_web_alone_is_enough(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setenv("CHESS_SNN_CREDENTIALS", SECRET)
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "another port with --port" in refused("--port", str(taken.getsockname()[1]))
+        assert "--port" in refused("--port", str(taken.getsockname()[1]))
 
 
 def test_a_model_or_campaign_that_is_missing_is_refused(tmp_path):
-    assert "does not exist" in refused("--model", str(tmp_path / "nothing"))
+    assert "nothing" in refused("--model", str(tmp_path / "nothing"))
     assert str(tmp_path) in refused("--campaign", str(tmp_path))
 
 
 def test_a_port_that_is_taken_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "another port with --port" in refused("--port", str(taken.getsockname()[1]))
+        assert "--port" in refused("--port", str(taken.getsockname()[1]))
 
 
 @pytest.mark.parametrize("name", ["", "@1", "@champion", "#ticks=1", "@1#ticks=1,search.kind=puct"])
@@ -76,7 +76,7 @@ def test_other_addresses_need_a_password(monkeypatch):
     assert isinstance(error, ConfigError)
     assert "short" not in str(error)
     monkeypatch.setenv("CHESS_SNN_CREDENTIALS", SECRET)
-    assert "one IPv4 address" in refused("--host", "0.0.0.0")
+    assert "0.0.0.0" in refused("--host", "0.0.0.0")
 
 
 @pytest.mark.slow
