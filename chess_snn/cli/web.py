@@ -62,7 +62,7 @@ def web_command(
             versions.entries()  # they are known when the page is opened
         if campaign is None and found.campaign is not None:
             campaign = found.campaign.path
-    page = None if campaign is None else load_web("campaign_page").CampaignPage(campaign)
+    page = None if campaign is None else server.CampaignPage(campaign)
     check_port(host, port, "page's server", "--port")
     place = load_web("searching").Place(device=device, threads=threads)
     offered = networks.Networks(
