@@ -1,4 +1,4 @@
-"""NIR files run by other libraries, spike by spike beside our network; for `bench export`.
+"""NIR files run by other libraries, spike by spike beside our network; for the benchmark `export`.
 
 Dimensions: T ticks, B batch, X neurons of one layer, A actions or other outputs of a head.
 """

@@ -1,4 +1,4 @@
-"""Our network with the neurons of other spiking libraries, for `bench net` and `bench train`.
+"""Our network with the neurons of other spiking libraries, for `net`, `train` and `gpu`.
 
 A peer is a copy of a :class:`chess_snn.nets.Network` in which every layer of neurons is the other
 library's, with the same constants. The rest is what its users write as well: torch's convolutions
