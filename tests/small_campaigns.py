@@ -115,7 +115,7 @@ SMALL = (
     "evaluation.won_positions=2", "promotion.max_openings=2", "promotion.openings_each=1",
     "execution.workers=2",
 )
-"""Two iterations of three shards, and a gating match."""
+"""Two iterations, and a gating match; its two workers play four shards in each."""
 
 ITERATION_S = 100.0
 """Every iteration of an EMPTY campaign takes as long."""

@@ -296,3 +296,22 @@ def test_trees_of_the_gate_are_counted_only_where_games_are_played(new_folder):
     with pytest.raises(ConfigError, match="100000"):
         new_folder("bad", *large)
     new_folder("score", *large, 'promotion.rule="score"')
+
+
+def test_games_against_another_champion_are_not_taken_for_these(one_champion):
+    """Killed in the middle of a gating match, and resumed after somebody has chosen another
+    champion."""
+    finish(one_champion, 1, champion=1)
+    first = gating_match_of(one_champion, 3)
+    keep_part(one_champion, first, 0, [2.0] * EACH)
+    promote_by_hand(one_champion, 2, "somebody", "to see")
+    second = gating_match_of(one_champion, 3)
+    assert second.opponent == 2
+    assert gating_state(one_champion, second).num_parts == 0
+
+
+def test_a_choice_that_is_no_json_is_not_to_be_deleted_bug(folder):
+    promote_by_hand(folder, 3, "ada", "better")
+    folder.hand_promotion(0).write_text("{")
+    with pytest.raises(CorruptDataError, match="restore"):
+        champion_now(folder)

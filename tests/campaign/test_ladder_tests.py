@@ -321,3 +321,11 @@ def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
     edit(path, ladder_test={"elo": 3})
     with pytest.raises(CorruptDataError, match=r"iter-000000\.json"):
         read_receipt(folder, 0)
+
+
+def test_it_begins_where_an_older_one_stood(untrained):
+    folder = untrained()
+    play_ladder_test(folder.path, 0)
+    assert ladder_tests.ladder_start(folder, 1) == -math.inf
+    stood = ladder_tests.ladder_start(folder, 2)
+    assert stood in [make_ladder().rung(name).elo for name in make_ladder().players]

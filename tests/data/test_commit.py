@@ -141,3 +141,14 @@ def test_the_name_of_what_another_committed_is_on_the_disk_bug(tmp_path, monkeyp
         (stage.path / "data").write_text("second")
         assert stage.commit(kind="thing", meta={}).meta == {"text": "first"}
     assert synced[-1] == tmp_path
+
+
+def test_the_second_writer_gets_the_first_ones_manifest(tmp_path):
+    target = tmp_path / "thing"
+    with staged_folder(target) as first, staged_folder(target) as second:
+        (first.path / "data").write_text("first")
+        (second.path / "data").write_text("second")
+        won = first.commit(kind="thing", meta={"writer": 1})
+        assert second.commit(kind="thing", meta={"writer": 2}) == won
+    assert (target / "data").read_text() == "first"
+    assert names(tmp_path) == ["thing"]

@@ -449,3 +449,8 @@ def test_bad_input_is_refused(restart_shards, tmp_path):
     (tmp_path / "wider").write_bytes(b"")
     with pytest.raises(CorruptDataError, match="wider"):
         restart_states(SPEC, [tmp_path / "wider"], 0.8, 10, 0)
+
+
+def test_a_shard_given_twice_is_refused(shards):
+    with pytest.raises(UsageError, match="shard-0000"):
+        ReplayWindow.load(GAME, [shards[0], shards[0]], 1000)

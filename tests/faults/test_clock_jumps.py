@@ -53,4 +53,7 @@ def test_a_campaign_does_not_notice_that_the_clock_jumps(
     finish(process, log)
     assert jumps_seen_by(process.pid, seen) >= JUMPS_S, "the campaign's own clock stayed"
     assert any(jumps_seen_by(worker, seen) >= JUMPS_S for worker in workers), "no worker's moved"
+    text = log.read_text()
+    assert "it is killed" not in text
+    assert "another is started" not in text
     assert_same_campaign(path, undisturbed_small)

@@ -263,3 +263,23 @@ def test_evaluations_cause_next_to_no_page_faults() -> None:
     # Threads reach their highest mark one after the other. One 64-position activation of `small`
     # alone is 512 pages.
     assert min(faults[3:]) < 512
+
+
+def test_it_stands_still_out_of_use_and_runs_in_use():
+    clock = BusyClock()
+    with clock:
+        before = clock.seconds
+        time.sleep(0.01)
+        assert clock.seconds >= before + 0.01
+    stopped = clock.seconds
+    time.sleep(0.01)
+    assert clock.seconds == stopped
+
+
+def test_it_stops_when_a_user_fails():
+    clock = BusyClock()
+    with pytest.raises(ZeroDivisionError), clock:
+        1 / 0  # noqa: B018
+    stopped = clock.seconds
+    time.sleep(0.01)
+    assert clock.seconds == stopped

@@ -153,3 +153,11 @@ def test_a_device_is_called_by_its_role_and_software(monkeypatch):
     assert ours != resource("train")
     monkeypatch.setattr(identity, "own_software", lambda: {"chess-snn": "0.0.1"})
     assert resource("play") != ours
+
+
+@pytest.mark.parametrize("name", list(own_software()))
+def test_each_difference_is_named_with_both_sides(name):
+    ours = own_software()
+    assert differences(ours | {name: "0.1"}) == f"{name} 0.1 ({ours[name]} here)"
+    without = {key: value for key, value in ours.items() if key != name}
+    assert differences(without) == f"{name} missing ({ours[name]} here)"

@@ -48,6 +48,7 @@ def test_all_devices_play_and_train_in_every_iteration(
     assert f"{NUM_GPUS} workers on GPUs 0-7 (simulated)" in done.stdout
     assert "32 games an iteration" in done.stdout
     assert f"{NUM_GPUS} processes" in done.stdout
+    assert "without a worker" not in done.stdout
 
     folder = CampaignFolder.open(directory)
     assert folder.config.training.micro_batch == 32 // NUM_GPUS

@@ -20,6 +20,7 @@ from chess_snn.errors import (  # noqa: E402
 from chess_snn.failpoints import FailpointError  # noqa: E402
 from tasks import compute  # noqa: E402
 from tasks.compute import DEVICE, run_on_device  # noqa: E402
+from tasks.remote import plain_error  # noqa: E402
 
 LIMIT_BYTES = 64 << 30
 """Of address space: above what libraries map, far below what is asked for."""
@@ -48,6 +49,20 @@ def test_a_worker_without_memory_is_told_as_such_and_lives() -> None:
             message = rf"play_shard\(3, {shard}\)"
             with pytest.raises(MemoryExhaustedError, match=message):
                 run_on_device(play_shard, "/campaign", 3, shard)
+
+
+@pytest.mark.parametrize("error", [ValueError("else"), RuntimeError("else"), KeyError("else")])
+def test_what_is_not_known_stays_what_it_is(error: Exception) -> None:
+    assert plain_error(error, (play_shard, "/campaign", 3, 0)) is None
+
+
+@pytest.mark.fault(13)
+def test_a_device_without_memory_is_told_as_such() -> None:
+    error = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB\nmore")
+    plain = plain_error(error, (play_shard, "/campaign", 3, 0))
+    assert isinstance(plain, MemoryExhaustedError)
+    assert "the device's memory ran out in play_shard(3, 0) (CUDA out of memory. " in str(plain)
+    assert "\n" not in str(plain)
 
 
 class Failed:

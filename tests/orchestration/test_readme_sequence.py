@@ -1,4 +1,4 @@
-"""The README's way from `up` to a game against the registered champion, as it is written there."""
+"""The documented way from `up` to a game against the registered champion, as it is written."""
 
 import json
 import re
@@ -15,7 +15,7 @@ pytest.importorskip("mlflow")
 from services_home import Home  # noqa: E402
 from small_campaigns import SMALL  # noqa: E402
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 SETTINGS = [*SMALL, "campaign.iterations=1", "evaluation.ladder_test_games=4"]
 LOAD = """
 import mlflow, pandas, sys
@@ -26,12 +26,14 @@ print(model.predict(pandas.DataFrame({"fen": [fen]}))[0]["best_move"])
 """
 
 
-def readme_commands() -> list[str]:
+def documented_commands() -> list[str]:
     """Those that start campaigns from Prefect, and the one that plays with the champion."""
-    section = README.read_text().partition("To start campaigns from Prefect")[2]
+    section = (ROOT / "docs/cluster.md").read_text().partition("## Servers and deployments")[2]
     block = section.partition("```console\n")[2].partition("```")[0]
     lines = [line[2:].partition("  #")[0].strip() for line in block.splitlines()]
-    play = re.search(r"`(chess-snn play --model models:/[^`]+)`", section)
+    play = re.search(
+        r"`(chess-snn play --model models:/[^`]+)`", (ROOT / "README.md").read_text()
+    )
     assert play is not None
     return [*lines, play[1]]
 
@@ -52,9 +54,9 @@ def test_the_champion_of_a_deployed_campaign_is_played_after_down(home, tmp_path
         "chess-snn play": "<<< $'e2e4\\nquit'",
     }
     script = []
-    for command in readme_commands():
+    for command in documented_commands():
         script.append(
-            command.replace("4200", str(home.ports[0])).replace("~/chess-snn", str(home.path))
+            command.replace("4200", str(home.ports[0])).replace("/data/chess-snn", str(home.path))
         )
         script[-1] += "".join(
             f" {more}" for begin, more in additions.items() if command.startswith(begin)

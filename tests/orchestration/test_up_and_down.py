@@ -23,12 +23,10 @@ from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # 
 from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
+from chess_snn.campaign.store.plans import num_shards  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
 from flows.prefect_access import CREDENTIALS_FILE  # noqa: E402
 from flows.server_processes import HOST  # noqa: E402
-
-NUM_SHARDS = 3
-"""Of an iteration of a SMALL campaign."""
 
 
 @pytest.fixture
@@ -102,7 +100,7 @@ def test_a_campaign_runs_to_its_end(running, tmp_path):
             (task.name.split("-")[0], task.state_name) for task in client.read_task_runs()
             if task.flow_run_id == iteration.id
         )
-    assert tasks["self_play", "Completed"] == NUM_SHARDS
+    assert tasks["self_play", "Completed"] == num_shards(folder, 1)
     check_mlflow(running, folder)
 
     with running.client() as client:

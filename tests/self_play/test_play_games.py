@@ -439,3 +439,14 @@ def test_no_games_are_refused(search, num_games):
 def test_a_moment_outside_the_campaign_is_refused(search, progress):
     with pytest.raises(ConfigError, match="progress"):
         play_games(GAME, [search], SHORT, num_games=3, seed=0, progress=progress)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 9])
+def test_games_do_not_depend_on_their_groups(search, groups):
+    together, alone = play_games(GAME, [search], concurrent(SHORT, 8), num_games=8, seed=5)
+    records, statistics = play_games(
+        GAME, [search] * groups, concurrent(SHORT, 8), num_games=8, seed=5
+    )
+    assert_same_games(records, together)
+    assert statistics.terminations == alone.terminations
+    assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)

@@ -4,6 +4,7 @@ import math
 from contextlib import suppress
 
 import chess
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -291,3 +292,10 @@ def test_one_slow_wave_does_not_spoil_the_moves_to_come():
     for _ in range(10):
         pace.begin_search()
     assert pace.reserve_s < 0.01
+
+
+def test_a_searched_row_is_never_changed_by_a_later_position():
+    position = Position.after(GAME, None, ("e2e4",))
+    state = position.root.state.copy()
+    Position.after(GAME, None, ("e2e4", "e7e5"))
+    np.testing.assert_array_equal(position.root.state, state)
