@@ -50,7 +50,7 @@ def test_it_learns_then_plays(tmp_path, monkeypatch):
     uri = tracking_uri()
     mlflow = MlflowClient(tracking_uri=uri, registry_uri=uri)
     (run,) = mlflow.search_runs([mlflow.get_experiment_by_name(EXPERIMENT).experiment_id])
-    losses = mlflow.get_metric_history(run.info.run_id, "supervised/policy_loss")
+    losses = mlflow.get_metric_history(run.info.run_id, "2_learning/pretraining_policy_loss")
     assert [(metric.step, metric.value) for metric in losses] == [
         (point["step"], pytest.approx(point["policy_loss"]))
         for point in facts["points"] if "policy_loss" in point
