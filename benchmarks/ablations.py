@@ -1,4 +1,4 @@
-"""What each part of the recipe is worth: campaigns of equal length, one switch off in each.
+"""Worth of each part of the recipe: campaigns of equal length, one switch off in each.
 
 After a kill, the same command continues: finished campaigns are not run again, and an unfinished
 one is resumed. Nothing else should run meanwhile.

@@ -103,7 +103,7 @@ def play_planned_games(
     keys: UInt64Array, depth: int, scores: Int64Array, lengths: Int64Array, slides: UInt64Array,
     lines: Float32Array,
 ) -> None:
-    """As :func:`play_random_games`, with the actions of ``expectimax:depth``."""
+    """Play as :func:`play_random_games` does, with the actions of ``expectimax:depth``."""
     for i in range(len(keys)):
         board, score, ply = start_board(keys[i]), ZERO, ZERO
         action = plan_action(board, depth, slides, lines)

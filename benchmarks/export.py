@@ -33,7 +33,7 @@ from chess_snn.nets import InferenceOutput, Network, freeze
 from chess_snn.nets.analysis.folded_layers import INPUT, fold_layers
 
 MOST_ROUNDING: Final = 1e-4
-"""Of logits where all spikes agree, and of charges at the threshold."""
+"""Difference of logits where all spikes agree, and of charges at the threshold."""
 _SAME_MOVES: Final = 0.99
 _BATCH: Final = 100
 _FEW: Final = 32
@@ -41,13 +41,13 @@ _FEW: Final = 32
 
 @dataclass(slots=True)
 class Comparison:
-    """What a library says of positions, beside our network in float32."""
+    """Answers of a library to positions, beside our network in float32."""
 
     positions: int = 0
     same_moves: int = 0
     """Positions in which the legal action with the largest logit is the same."""
     largest_difference: float = 0.0
-    """Of logits of legal actions and of the value."""
+    """Difference of logits of legal actions and of the value."""
     largest_with_same_spikes: float = 0.0
     """The same, over positions in which all spikes agree."""
     off_positions: int = 0

@@ -143,11 +143,11 @@ def _machine() -> str:
 
 @dataclass(slots=True)
 class Report:
-    """What one benchmark measures, printed and written to the JSON file as it comes."""
+    """Figures of one benchmark, printed and written to the JSON file as they come."""
 
     name: str
     table: TextIO | None = None
-    """Where to print; None prints nothing."""
+    """File to print to; None prints nothing."""
     json_file: Path | None = None
     measurements: list[Measurement] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

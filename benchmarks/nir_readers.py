@@ -57,18 +57,18 @@ def with_norse(path: Path) -> nn.Module:
 READERS: Final[Mapping[str, Callable[[Path], nn.Module]]] = {
     "snnTorch": with_snntorch, "SpikingJelly": with_spikingjelly, "Norse": with_norse,
 }
-"""What reads a graph, by the name of its library."""
+"""Readers of a graph, by the name of the library."""
 
 
 def missing_packages(library: str) -> list[str]:
-    """What ``library`` needs to read what we export, and is not installed."""
+    """Packages that ``library`` needs to read our exports, and that are not installed."""
     needs = [library.lower(), *(["nir", "nirtorch"] if library in READERS else ["onnx"])]
     return [name for name in needs if importlib.util.find_spec(name) is None]
 
 
 @dataclass(frozen=True, slots=True)
 class SpikingAnswer:
-    """What a head says of B positions, and every spike on the way."""
+    """Answer of a head to B positions, and every spike on the way."""
 
     logits_BA: Tensor
     """float32, of all actions."""
@@ -78,7 +78,7 @@ class SpikingAnswer:
 
 @torch.no_grad()
 def run_graph(module: nn.Module, planes_BPHW: Tensor, ticks: int) -> SpikingAnswer:
-    """What ``module``, a graph of one head as a library read it, says of ``planes_BPHW``."""
+    """Answer of ``module``, a graph of one head as a library read it, to ``planes_BPHW``."""
     fired: defaultdict[str, list[Tensor]] = defaultdict(list)
 
     def watch(name: str, child: nn.Module) -> torch.utils.hooks.RemovableHandle:
@@ -117,7 +117,7 @@ class _Recorded(ReferenceNeurons):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What our spiking network says of B positions in float32, and its neurons one by one."""
+    """Answer of our spiking network to B positions in float32, and its neurons one by one."""
 
     answer: InferenceOutput
     spikes: dict[str, Tensor]
@@ -128,7 +128,7 @@ class Expected:
 
 @torch.no_grad()
 def expect(network: Network, layers: FoldedLayers, planes_BPHW: Tensor) -> Expected:
-    """What ``network``, whose ``layers`` are given, says of ``planes_BPHW``."""
+    """Answer of ``network``, whose ``layers`` are given, to ``planes_BPHW``."""
     neurons = _Recorded(network.config)
     neurons.layers = []
     answer = freeze(network, "fp32", neurons=neurons)(planes_BPHW)

@@ -29,7 +29,7 @@ _MORE: Final[dict[str, dict[str, int]]] = {"lif": {}, "ilif": {"ticks": 1}}
 _LEAST_NETWORK_SHARE = 0.8
 _MAX_PLIES = 120
 _PRECISION: Final = "int8"
-"""Of both sides: the fastest on a CPU."""
+"""Precision of both sides: the fastest on a CPU."""
 _PLAIN: Final[LayerKind] = "separate"
 _GAMES = {"tiny": 512, "small": 256}
 _GROUPS = 2

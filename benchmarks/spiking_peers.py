@@ -81,7 +81,7 @@ _PACKAGES: Final[dict[str, tuple[str, MakePeer]]] = {
 
 
 def installed_peers() -> dict[str, MakePeer]:
-    """What makes a peer, by its name, of each library that is installed."""
+    """Makers of peers, by name, of each library that is installed."""
     return {
         name: make for name, (package, make) in _PACKAGES.items()
         if importlib.util.find_spec(package) is not None

@@ -1,4 +1,4 @@
-"""What a stored position costs, in bytes and in time, on one core.
+"""Cost of a stored position, in bytes and in time, on one core.
 
 The games are uniformly random: positions repeat less than in real play, so real shards are a
 little smaller. A rate divides by the wall time or the CPU time of all threads, whichever is longer,

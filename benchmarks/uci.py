@@ -21,12 +21,12 @@ from benchmarks.harness import Report, benchmark, chosen_parts
 _MOST_PLIES: Final = 400
 _RESULTS: Final = ("won", "drawn", "lost")
 _START_S: Final = 120.0
-"""In which the engine compiles its kernels."""
+"""Time in which the engine compiles its kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is measured, and how the games are played."""
+    """Engines to measure, and how the games are played."""
 
     ours: list[str]
     """Command of our engine."""
@@ -37,7 +37,7 @@ class Conditions:
     opponent: str
     """Command of the other engine."""
     nodes: int
-    """Of the other engine, a move."""
+    """Nodes of the other engine for a move."""
     games: int
     clock_s: float
     increment_s: float

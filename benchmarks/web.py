@@ -21,7 +21,7 @@ from chess_snn.ports import free_port
 
 _PLIES_A_GAME: Final = 40
 _TIMEOUT_MS: Final = 120_000
-"""Of anything on the page; the first search may compile kernels."""
+"""Limit of anything on the page; the first search may compile kernels."""
 _MOVE: Final = """async ([move, count]) => {
   const list = document.getElementById("moves");
   const start = performance.now();
@@ -95,7 +95,7 @@ class _Searches:
 
     def __init__(self, page: Any) -> None:
         self.seconds: dict[int, float] = {}
-        """Of each search that has ended, by the number of plies before it."""
+        """Time of each search that has ended, by the number of plies before it."""
         self._plies: dict[int, int] = {}
         page.on("websocket", self._follow)
 

@@ -35,7 +35,7 @@ _SETTINGS: Final = (
 
 ITERATIONS: Final = 3
 _SELF_PLAY_S: Final = 45.0
-"""Of an iteration; about a minute with training and the evaluation that training waits for."""
+"""Self-play of an iteration, which lasts about a minute with training and evaluation."""
 _ITERATION_GAMES_QUICK: Final = 16
 _ITERATION_SHARDS: Final = 8
 _CAMPAIGN_SETTINGS: Final = (
@@ -127,7 +127,7 @@ def _measure_orchestration(
     with noted_busy_times() as intervals:
         load_flows("campaign").launch_campaign(folder, lambda event: None)
     receipts = read_receipts(folder)
-    # From the first plan to the last receipt: servers and workers ran before.
+    # Time from the first plan to the last receipt: servers and workers ran before.
     span_s = receipts[-1].elapsed_s - receipts[0].plan.elapsed_s
     own_s = span_s - union_s(intervals)
     report.add("iteration", span_s / len(receipts), "s")

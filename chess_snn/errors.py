@@ -61,7 +61,7 @@ class ChessSnnError(Exception):
 
 
 class UsageError(ChessSnnError):
-    """What was asked for cannot be done; nothing was changed."""
+    """A request that cannot be carried out; nothing was changed."""
 
     code = "usage"
 
@@ -150,7 +150,7 @@ class DamagedFolderError(CorruptDataError):
 
 
 class UnknownVersionError(CorruptDataError):
-    """What is stored is intact, and of a version that this program does not read."""
+    """Stored data is intact, but of a version that this program does not read."""
 
     code = "corrupt.version"
 

@@ -66,7 +66,7 @@ def kernel(function: _Kernel) -> _Kernel:
 
 
 def lean_kernel(function: _Kernel) -> _Kernel:
-    """As :func:`kernel`, without counting references; ``function`` makes no arrays.
+    """Compile as :func:`kernel` does, but count no references; ``function`` makes no arrays.
 
     numba counts references to every array that a function takes, also as part of a tuple, with two
     locked instructions a call. In functions that take many arrays, most of the time went there.

@@ -86,7 +86,7 @@ def start(
 
 
 def group_command(command: Sequence[str]) -> list[str]:
-    """What runs ``command`` in a process group that is killed when this process ends.
+    """Return a command that runs ``command`` in a group that is killed when this process ends.
 
     It has the command's pipes and exit status. SIGTERM kills the group too, so the command and its
     children, such as a program behind a script, end at once.

@@ -82,7 +82,7 @@ def run_iterations(run: CampaignRun, after: Sequence[Any] = ()) -> Sequence[Any]
                 network = handoff.trained
             before, handoff = finished, Handoff(plan, network, finished, after)
             after = [handoff.trained]
-            # In a copy of this context: Prefect keeps the campaign's flow run there.
+            # Runs in a copy of this context: Prefect keeps the campaign's flow run there.
             in_context = contextvars.copy_context().run
             finished = threads.submit(in_context, _run_iteration, run, handoff)
             awaited: list[Future[Any]] = [] if before is None else [before]
@@ -262,7 +262,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     )
     receipt: Receipt = promoted.result()
     show_in_mlflow(run, number, after=promoted)
-    # In this flow run, so that Prefect shows the iteration's table on its page.
+    # Told in this flow run, so that Prefect shows the iteration's table on its page.
     finished = events.IterationFinished(receipt, campaign_length(folder), worker_shares(played))
     board.tell(finished, contextvars.copy_context())
     return receipt

@@ -198,7 +198,7 @@ def _row(part: str, figure: str, value: str) -> Row:
 
 
 def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[events.WorkerShare]:
-    """Who played the shards of an iteration, by name."""
+    """Shares of the workers in the shards of an iteration, by name."""
     by_worker: dict[str, list[SelfPlayStatistics]] = {}
     for done in played:
         name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"

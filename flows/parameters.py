@@ -39,7 +39,7 @@ Preset = Annotated[str, WithJsonSchema({"type": "string", "enum": list(preset_na
 
 
 def _up_to_bound_of(setting: str) -> FieldInfo:
-    """From 0, which leaves the setting to the preset, up to what the setting allows."""
+    """Bound a number by 0, which leaves the setting to the preset, and what the setting allows."""
     limits: dict[str, Any] = bounds(setting_field(setting)) | {"ge": 0}
     found: FieldInfo = Field(**limits)
     return found

@@ -1,4 +1,4 @@
-"""Who may use a Prefect server that this program runs: the secret, and the link that carries it.
+"""Access to a Prefect server that this program runs: the secret, and the link that carries it.
 
 A web page, or another user of the machine, that reaches a Prefect server can start programs as the
 user who runs it. A server therefore always demands credentials; unless the user gives some, they

@@ -109,7 +109,7 @@ def answering(api_url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.TransportError, httpx.HTTPStatusError, RuntimeError, ObjectNotFound) as error:
-        # Where a flow begins, Prefect raises a RuntimeError from the error of its client.
+        # Prefect raises a RuntimeError from the error of its client where a flow begins.
         cause = error.__cause__ if isinstance(error, RuntimeError) else error
         match cause:
             case ObjectNotFound():

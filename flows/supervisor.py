@@ -42,8 +42,8 @@ from flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owne
 from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
 
 START_TIMEOUT_S: Final = 180.0
-"""Of each server. The first start creates databases: some 10 s for Prefect and 30 s for MLflow on
-a quick machine."""
+"""Limit of each server. The first start creates databases: some 10 s for Prefect and 30 s for
+MLflow on a quick machine."""
 
 POOL: Final = "chess"
 """Work pool of ``prefect.yaml``."""

@@ -1,4 +1,4 @@
-"""From a Prefect task to a Dask worker: submit, wait, and let go when the flow is stopping.
+"""Runs Prefect tasks on Dask workers: submit, wait, and let go when the flow is stopping.
 
 Prefect sets a task run to Running when its function begins. Ours first wait for a Dask worker, so
 they set their own state; Prefect records it as it records the states that it sets itself.

@@ -30,9 +30,9 @@ from chess_snn.campaign.viewing.events import (
 
 _WORKERS_PERIOD_S: Final = 2.0
 _PATIENCE_S: Final = 2.0
-"""With a listener; after that it receives its events later."""
+"""Wait for a listener; after that it receives its events later."""
 _END_PATIENCE_S: Final = 5.0
-"""With late listeners, and with threads, when everything ends."""
+"""Wait for late listeners, and for threads, when everything ends."""
 _PACE_S: Final = 60.0
 """Length of the window that a worker's pace is measured in."""
 _LEAST_PACE_S: Final = 1.0
@@ -54,7 +54,7 @@ class ProgressBoard:
         self._workers: WorkerBoard | None = None
 
     def watch_workers(self, states: Callable[[], Sequence[WorkerProgress]]) -> None:
-        """From now on also report the workers that ``states`` returns."""
+        """Also report, from now on, the workers that ``states`` returns."""
         self._workers = WorkerBoard(states)
 
     @contextlib.contextmanager
@@ -76,7 +76,7 @@ class ProgressBoard:
                     workers = WorkersProgress(tuple(self._workers.progress()))
                     _wait_for(self._post(workers, is_passing=True))
 
-        # In a copy of this context: Prefect keeps the address of its server there.
+        # Runs in a copy of this context: Prefect keeps the address of its server there.
         run = contextvars.copy_context().run
         thread = threading.Thread(target=run, args=(repeat,), name="progress", daemon=True)
         thread.start()
@@ -214,7 +214,7 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """That it took; it has ended."""
+        """Duration; it has ended."""
         return self.ended - self.began
 
     def progress(self) -> StageProgress:

@@ -1,4 +1,4 @@
-"""What Dask workers run: the campaign's stages, with their progress sent as Dask events.
+"""Work of Dask workers: the campaign's stages, with their progress sent as Dask events.
 
 Workers import this module and the library; they need neither Prefect nor MLflow. They compute with
 the threads of their slots; training takes all cores of its machine. A result comes back with the
@@ -38,7 +38,7 @@ PROGRESS_TOPIC: Final = "progress"
 
 _EVENT_PERIOD_S = 0.5
 _REPLACED_AFTER_S: Final = 1.0
-"""By then the campaign knows of the error."""
+"""Time after which the campaign knows of the error."""
 
 BEGUN_TOPIC: Final = "begun"
 """Dask topic of the keys of calls that a worker has begun."""
@@ -65,7 +65,7 @@ class Done(Generic[_Result]):
     device: str
     """Name by :func:`tasks.cluster.identity.own_device`; empty if the worker has no place."""
     seconds: float
-    """That the worker spent on it."""
+    """Time that the worker spent on it."""
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Done[Any]:

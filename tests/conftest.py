@@ -1,4 +1,4 @@
-"""What every test may rely on."""
+"""Environment that every test may rely on."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ from default_tests import (  # noqa: F401 - hooks
 )
 from hypothesis import settings
 
-# What the campaigns of a home share must not be the user's, nor that of another test process.
+# Campaigns of a home share files: not those of the user, nor those of another test process.
 _HOME = tempfile.TemporaryDirectory(prefix="chess-snn-home-")
 os.environ["CHESS_SNN_HOME"] = _HOME.name
 
@@ -105,7 +105,7 @@ def stored_campaign(tmp_path):
 
 @pytest.fixture
 def dead_pid() -> int:
-    """Of a process that has ended."""
+    """Id of a process that has ended."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     return dead.pid

@@ -62,7 +62,7 @@ def long_tests() -> LongTests:
 
 @cache
 def kernels_digest() -> str:
-    """Of everything that decides how kernels for GPUs are compiled and what their tests see."""
+    """Digest of all that decides how kernels for GPUs are compiled and what their tests see."""
     digest = hashlib.sha256()
     for folder in _KERNELS:
         for path in sorted((ROOT / folder).rglob("*")):

@@ -75,7 +75,7 @@ SMALLEST_NETWORK = (
     "net.size=tiny", "net.blocks=1", "net.channels=4", "net.precision=int8",
     "training.precision=fp32",
 )
-"""Of 35,000 parameters, most of them in the head of the value."""
+"""Network of 35,000 parameters, most of them in the head of the value."""
 
 MICRO = (
     "campaign.iterations=2", "campaign.seed=3", *SMALLEST_NETWORK,

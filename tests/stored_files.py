@@ -1,4 +1,4 @@
-"""What is stored under tests/data/stored; see tests/data/make_stored_campaign.py."""
+"""Reads the files of tests/data/stored; see tests/data/make_stored_campaign.py."""
 
 import tarfile
 from pathlib import Path

@@ -31,7 +31,7 @@ def zipped_part(shard: Path) -> bytes:
 
 
 def manifest_body(shard: Path) -> Json:
-    """What stands in the comment of a Zip file."""
+    """Read the comment of a Zip file."""
     return dict(json.loads(archive.split(shard.read_bytes())[1]))
 
 

@@ -26,11 +26,11 @@ class PondSettings:
     """Ducks
     on it."""
     depth_m: float = Field(default=1.5, gt=0)
-    """To its bottom."""
+    """Depth to its bottom."""
     shore: Literal["sand", "reed"] = "reed"
-    """What is around it."""
+    """Plants around it."""
     names: tuple[str, ...] = Field(default=(), strict=False)
-    """Of the ducks."""
+    """Names of the ducks."""
     boats: int = Field(default=0, ge=0, title="--boats")
     """An option of a command."""
 

@@ -53,7 +53,7 @@ WISHES = {
     "Use this machine otherwise": ["execution.*"],
     "Use other machines": ["cluster.*"],
 }
-"""What users want to do, and patterns of the settings for it; the first that fits has a setting."""
+"""Aims of users, and patterns of the settings for them; the first that fits has a setting."""
 SAME_AT_THE_END = "The same at its end"
 """Begins the notes of settings that are the value of another one at the campaign's end."""
 TABLE = "<!-- Written by `python tests/written_docs.py`; do not edit this table. -->"

@@ -210,7 +210,7 @@ def _extend(folder: CampaignFolder, iterations: int | None, hours: float | None)
     length, plans = _checked(folder, iterations, hours), read_plans(folder)
     progress = 0.0
     if plans:
-        # By the clock, where the last iteration ends is a guess, but for the end of the campaign.
+        # The end of the last iteration is a guess by the clock, but for the end of the campaign.
         is_known = not campaign_length(folder).hours or plans[-1].progress_last == 1.0
         progress = plans[-1].progress_last if is_known else plans[-1].progress_first
     write_extension(folder, length, progress)

@@ -54,7 +54,7 @@ Teacher = Callable[[GameBatch], SearchResult]
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
-    """Who labels, and how. Every process makes its own teacher of this."""
+    """Teacher to label with, and how. Every process makes its own teacher of this."""
 
     text: str
     """Name that the user wrote: an engine with its budget, or a network."""

@@ -230,7 +230,7 @@ def _print(body: Json) -> None:
 
 
 def _of_move(row: Json, model: str) -> str:
-    """Of the network's own execution; of a baseline, that in 8 bits without zeros."""
+    """Energy of a move in the network's own execution; for a baseline, in 8 bits without zeros."""
     return joules_text(next(iter(row[f"{model}_model_pj"]["move"].values())))
 
 

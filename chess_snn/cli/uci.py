@@ -44,7 +44,7 @@ def uci_command(
     )
     if model:
         find_chess_model(model)  # report a missing model before the UCI handshake
-    # What comes in may be any bytes, and may be named in what goes out.
+    # Input may be any bytes, and answers may quote it.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     Session(get_game(_GAME), find_chess_model, _tell, options).run(_lines())

@@ -1,4 +1,4 @@
-"""What this machine has: versions, GPUs, the disk, ports, engines and the kernel cache."""
+"""Checks of this machine: versions, GPUs, the disk, ports, engines and the kernel cache."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from chess_snn.nets.model.neuron import has_triton
 
 DRIVER: Final = Path("/proc/driver/nvidia/version")
 LEAST_FREE_GIB: Final = 3.0
-"""What the preset `smoke` and its servers are promised to fit in."""
+"""Disk space that the preset `smoke` and its servers are promised to fit in."""
 _GIB: Final = 2**30
 _LIBRARY: Final = ("torch", "numba", "zarr")
 _ORCHESTRATION: Final = ("prefect", "mlflow", "distributed")
@@ -105,7 +105,7 @@ def check_gpu(index: int) -> Finding:
 
 
 def _reason_for_no_gpu() -> Exception:
-    """What CUDA says when torch asks for its first GPU."""
+    """Return CUDA's error when torch asks for its first GPU."""
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]
     except (RuntimeError, AssertionError) as error:

@@ -73,7 +73,7 @@ def check_dilution(name: str, percent: float) -> None:
 
 
 class DilutedPlayer:
-    """At each ply plays a uniformly random legal move with a fixed probability, else asks another.
+    """Plays a uniformly random legal move with a fixed probability at each ply, else asks another.
 
     Which plies are random is drawn from each game's own stream: it depends on the game and the
     ply, and neither on the other games nor on the player within.

@@ -1,4 +1,4 @@
-"""What search, players and benchmarks may know of a network: positions in, logits and values out.
+"""Interface of networks for search, players, benchmarks: positions in, logits and values out.
 
 Evaluators share :class:`RowLimit`: fewer positions in a call where memory runs out. Those on GPUs
 measure their time by a :class:`BusyClock`.
@@ -50,7 +50,7 @@ class Evaluator(Protocol):
     def network_seconds(self) -> float:
         """Seconds the device was busy with answers since the evaluator was made; only grows.
 
-        Of a CPU: the mean over the evaluator's threads of the processor time each has used.
+        On a CPU it is the mean over the evaluator's threads of the processor time each has used.
         """
         ...
 

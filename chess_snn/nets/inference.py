@@ -56,11 +56,11 @@ from chess_snn.settings import check_choice
 
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
-"""Of currents, and of convolutions but in int8, where weights have 8 bits and spikes are integers;
-membranes and readouts are float32 always."""
+"""Types of currents, and of convolutions except in int8, where weights have 8 bits and spikes are
+integers; membranes and readouts are always float32."""
 _FEWEST_IMAGES: Final = 16
-"""Of a matrix product on a CPU (positions times ticks): with fewer, sums in float32 are made in
-another order. Integer convolutions do not know a batch of one for channels-last."""
+"""Images of a product on a CPU (positions times ticks), at least: fewer are summed in another order
+in float32. Integer convolutions do not see that a batch of one is channels-last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ FoldedLayer = SeparateLayer | FusedConv
 
 
 class InferenceNetwork(nn.Module):
-    """What :func:`freeze` makes of a network. The same spikes, in fewer passes over memory.
+    """Network made by :func:`freeze`: the same spikes, in fewer passes over memory.
 
-    What only training asks for, the plies left, it cannot say. All that comes from weights is a
+    It does not predict the plies left, which only training needs. All that comes from weights is a
     parameter or a buffer, so that ``load_state_dict`` makes another network; but in int8 on a CPU
     they are packed.
     """
@@ -204,7 +204,7 @@ class InferenceNetwork(nn.Module):
         return zip(*both, strict=True)
 
     def _fire(self, planes_BPHW: Tensor) -> tuple[Tensor, Tensor]:
-        """What the convolutions of the heads fire.
+        """Fire the convolutions of the heads.
 
         Spikes [T, B, V, H, W] of the value head, and rates [B, C, H, W] of the policy head.
         """

@@ -1,4 +1,4 @@
-"""What an inference network asks of its neurons, and the implementations.
+"""Interface of the neurons of an inference network, and the implementations.
 
 The choice is made once, when the network is frozen, and recorded in its ``neurons.kind``; there is
 no falling back while it runs.

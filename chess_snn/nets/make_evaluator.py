@@ -1,4 +1,4 @@
-"""From a network to an evaluator on one device."""
+"""Makes an evaluator of a network on one device."""
 
 import torch
 

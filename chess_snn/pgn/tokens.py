@@ -73,7 +73,7 @@ def is_in_first_column(text: UInt8Array, at: int) -> bool:
 
 @kernel
 def skip_line(text: UInt8Array, at: int) -> int:
-    """To the end of the line."""
+    """Return the end of the line."""
     while at < len(text) and text[at] not in (_LF, _CR):
         at += 1
     return at

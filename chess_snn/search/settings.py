@@ -52,8 +52,8 @@ class SearchSettings:
     discount: float = Field(default=0.998, gt=0, le=1)
     """Value of a win one ply later, as a share of a win now; below 1 a faster mate is better."""
     root_value: RootValue = "search"
-    """What self-play stores as the value of a position: `search`, what the search found, or
-    `network`, what the network answered before it. The best of a few noisy values is too high; in
+    """Value that self-play stores for a position: `search`, the result of the search, or
+    `network`, the network's answer before it. The best of a few noisy values is too high; in
     games of points, whose targets are made of stored values, that error would grow."""
     finds_wins: bool = True
     """Whether a position that can be won at once (chess: mate in one) counts as won without an

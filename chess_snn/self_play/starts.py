@@ -1,4 +1,4 @@
-"""What is settled of games before they begin: their starts, and their random streams.
+"""Decisions about games before they begin: their starts, and their random streams.
 
 Games start at the beginning, where one side should win, or in an earlier game. Games from the
 beginning alone teach little at first: hardly any is won. The other starts are nearer to decisions.
@@ -172,7 +172,7 @@ class GamePlan:
     """n games to be played, at one moment of the campaign."""
 
     starts: Starts
-    """Where they begin."""
+    """Positions in which they begin."""
     action_keys: UInt64Array
     """uint64[n]: the stream of each game's searches."""
     chance_keys: UInt64Array

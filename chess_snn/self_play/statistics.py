@@ -1,4 +1,4 @@
-"""What self-play says about the games it played, for one shard or for many together."""
+"""Statistics of the games of self-play, for one shard or for many together."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What spikes cost for their strength: networks trained on the same games, rated and counted.
+"""Costs of spikes beside their strength: networks trained on the same games, rated and counted.
 
 ::
 

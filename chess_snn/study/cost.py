@@ -1,4 +1,4 @@
-"""What a network does for a position, a move and a game, and what two models say that it takes.
+"""Work of a network for a position, a move and a game, and its energy by two models.
 
 Every number is of one evaluation, times the evaluations that the search asks for.
 """
@@ -12,7 +12,7 @@ from chess_snn.self_play import AskedPositions
 from chess_snn.types import Json
 
 COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
-"""What is counted, by the fields of :class:`chess_snn.nets.analysis.counts.WorkCounts`."""
+"""Counts, named after the fields of :class:`chess_snn.nets.analysis.counts.WorkCounts`."""
 ENERGY_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
 """Both models by name, with what they are: none is ever shown without the other."""
 

@@ -1,4 +1,4 @@
-"""What a study compares and how much work it does, fixed when it first starts.
+"""Plan of a study: its networks and how much work it does, fixed when it first starts.
 
 ::
 
@@ -69,7 +69,7 @@ _NOT_COMPARED: Final = ("games", "digest", "checkpoint_minutes")
 
 @dataclass(frozen=True, slots=True)
 class StudyRequest:
-    """What the user asks for."""
+    """A study as the user asks for it."""
 
     games: tuple[Path, ...]
     """Folders of campaigns or datasets."""
@@ -82,14 +82,14 @@ class StudyRequest:
     first one takes for the largest budget."""
     rating_games: int = 100
     match_games: int = 0
-    """Of each network against the first one, at each budget; 0 plays none."""
+    """Games of each network against the first one, at each budget; 0 plays none."""
     minutes: float = 0.0
     """Training time of the slowest network; 0 takes all games, ``supervised.epochs`` times."""
     seed: int = 0
-    """Of openings, games and random players."""
+    """Seed of openings, games and random players."""
     threads: int = 0
     device: str = "cpu"
-    """Where networks play."""
+    """Device on which networks play."""
 
     def __post_init__(self) -> None:
         for simulations in self.simulations:
@@ -124,13 +124,13 @@ class StudyPlan:
     path: Path
     request: StudyRequest
     variants: tuple[Variant, ...]
-    """With the games, and the passes over them, that all learn from."""
+    """Variants with the games, and the passes over them, that all learn from."""
     facts: Json
-    """What plan.json has of :data:`_FACTS`."""
+    """Entries of plan.json that :data:`_FACTS` names."""
 
     @property
     def threads(self) -> int:
-        """Of networks that train and play, fixed at the first start: times depend on them."""
+        """Threads of training and play, fixed at the first start: times depend on them."""
         threads: int = self.facts["threads"]
         return threads
 

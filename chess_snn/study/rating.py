@@ -23,7 +23,7 @@ from chess_snn.rng import derive_seed
 from chess_snn.types import Progress
 
 MOST_GAMES: Final = 2000
-"""Of a pairing: the book has 1,000 openings."""
+"""Games of a pairing: the book has 1,000 openings."""
 _DIGEST_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 
@@ -80,7 +80,7 @@ class RatingGames:
 
     def _play_or_read(self, seat: Player, opponent: str, number: int) -> MatchResult:
         game, model = get_game("chess"), self.model
-        # What must be equal in all batches that are counted together.
+        # Conditions that must be equal in all batches that are counted together.
         conditions = {
             "seed": self.seed, "max_plies": self.max_plies, "weights": model.file_digest,
             "simulations": model.simulations,

@@ -64,7 +64,7 @@ class StudyResults:
     ladder: Ladder
     parts: tuple[Part, ...]
     ratings: tuple[LadderRating, ...]
-    """Of ``parts``, in their order, fitted together."""
+    """Ratings of ``parts``, in their order, fitted together."""
     matches: tuple[HeadToHead, ...]
 
     def losses(self, variant: Variant) -> dict[str, float]:

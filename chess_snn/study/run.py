@@ -139,9 +139,9 @@ class StudyRun:
         )
 
     def _equal_simulations(self, variant: Variant) -> int:
-        """As many as take as long as the largest budget of the first variant.
+        """Find the simulations that take as long as the largest budget of the first variant.
 
-        What is measured on the way is kept, so the same is found again.
+        Measurements on the way are kept, so the same number is found again.
         """
         largest, first = max(self.plan.request.simulations), self.plan.variants[0]
         target_s = self._cost(first, largest)["seconds"]["move"]
@@ -158,7 +158,7 @@ class StudyRun:
         return min(tried, key=lambda number: abs(tried[number] / target_s - 1))
 
     def _cost(self, variant: Variant, simulations: int) -> Json:
-        """What a network does with a budget, and how long that takes; measured once."""
+        """Measure once a network's work with a budget, and how long that takes."""
         path = self.plan.path / "costs" / f"{variant.name}-at-{simulations}.json"
         if not path.exists():
             write_json(path, self._measure(self._model(variant, simulations)))

@@ -33,7 +33,7 @@ class Variant:
 
     @property
     def training_config(self) -> CampaignConfig:
-        """What the weights depend on: variants that differ in play alone share a network."""
+        """Settings that decide the weights: variants that differ in play alone share a network."""
         return replace(self.config, net=replace(self.config.net, precision="fp32"))
 
 

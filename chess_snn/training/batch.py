@@ -1,4 +1,4 @@
-"""From packed samples to tensors for the device: bitboards and targets are built here, once a step.
+"""Makes tensors for the device of packed samples: bitboards and targets are built here, each step.
 
 A thread prepares batches while the device trains on the one before.
 
@@ -82,7 +82,7 @@ def assemble(game: Game, samples: Samples, all_columns: bool = False) -> Trainin
         CorruptDataError: a policy target names an action that is not legal.
     """
     legal_actions, num_legal = game.legal_actions(samples.states)
-    # Where nature is to move there is nothing to choose.
+    # There is nothing to choose where nature is to move.
     num_legal = np.where(samples.target_weights.any(axis=1), num_legal, 0).astype(np.int32)
     if not all_columns:
         legal_actions = legal_actions[:, : max(1, int(num_legal.max()))]
@@ -180,10 +180,10 @@ def as_tensor(array: np.ndarray) -> Tensor:
 
 
 def load_ahead(prepare: Callable[[], T], num_items: int, ahead: int) -> Iterator[T]:
-    """What ``num_items`` calls of ``prepare`` give, in their order.
+    """Yield the results of ``num_items`` calls of ``prepare``, in their order.
 
-    ``prepare`` is called from one thread at a time, and ``num_items`` times in all where the
-    iterator is read to its end: whatever it draws from, it draws the same as without a thread.
+    ``prepare`` is called from one thread at a time, and ``num_items`` times in all if the iterator
+    is read to its end: whatever it draws from, it draws the same as without a thread.
 
     Args:
         prepare: makes one item.

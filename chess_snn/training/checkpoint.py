@@ -57,7 +57,7 @@ _TRAINED = "trained"
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
 _MISFITS = (ConfigError, KeyError, TypeError, ValueError, IndexError)
-"""What bytes raise that are intact and yet not the state of this trainer and network."""
+"""Errors of bytes that are intact and yet not the state of this trainer and network."""
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:

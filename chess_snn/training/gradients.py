@@ -41,7 +41,7 @@ BACKOFF: Final = 0.5
 GROWTH_INTERVAL: Final = 2000
 """Steps in a row, all taken, after which the scale is tried larger."""
 LEAST_SCALE: Final = 1.0
-"""What overflows at this scale overflows by itself, and no smaller one is tried."""
+"""Smallest scale: a gradient that overflows here overflows by itself."""
 LOSS_FIGURES: Final = tuple(field.name for field in fields(Losses))
 """Names of the numbers a gradient comes with, in their order."""
 
@@ -64,7 +64,7 @@ class LossScale:
         self._growth_interval = growth_interval
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """What to go backward from, where ``loss`` float32[] is what is minimised."""
+        """Return the loss to go backward from; ``loss`` float32[] is the one to minimise."""
         return loss * self.factor if self.is_used else loss
 
     def unscale(self, gradients: Sequence[Tensor]) -> None:

@@ -92,7 +92,7 @@ class RankInfo:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    """From 0 among the ranks of this machine."""
+    """Number among the ranks of this machine, from 0."""
     local_size: int = 1
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What training steps report: figures fetched from the device, their means, curves and lines.
+"""Reports of training steps: figures fetched from the device, their means, curves and lines.
 
 The losses by optimiser step are thinned to a curve that is small enough to keep. While a network
 trains, lines for people show how far it is, the latest losses, and the pace.
@@ -38,7 +38,7 @@ StepListener = Callable[[StepFigures], None]
 
 
 def thin(steps: Sequence[StepFigures]) -> StepLosses:
-    """At most 100 points, each the mean over a run of consecutive steps.
+    """Thin to at most 100 points, each the mean over a run of consecutive steps.
 
     Args:
         steps: those that were taken, in their order.
@@ -96,7 +96,7 @@ class StepLines:
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchUse:
-    """From which step on micro-batches had which size."""
+    """Size of micro-batches, and the step from which on it was used."""
 
     step: int
     """Step of the campaign."""
@@ -106,7 +106,7 @@ class MicroBatchUse:
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """What one call of :meth:`Trainer.run` did; losses are means over the steps that were taken."""
+    """Report of one call of :meth:`Trainer.run`; losses are means over the steps taken."""
 
     steps: int
     """Taken, without those that were skipped."""
@@ -117,12 +117,12 @@ class TrainingReport:
     nothing else changed."""
     samples: int
     total_loss: float
-    """What is minimised: the weighted sum of the others."""
+    """Loss to minimise: the weighted sum of the others."""
     value_loss: float
     """Cross-entropy with outcome and root value blended, nats."""
     policy_loss: float
-    """With `policy_loss = "search"`, less ``target_entropy`` it is the divergence from the search's
-    policy to the network's, nats."""
+    """Policy loss in nats. With `policy_loss = "search"`, less ``target_entropy`` it is the
+    divergence from the search's policy to the network's."""
     plies_left_loss: float
     policy_entropy: float
     """Nats, over legal actions."""
@@ -137,7 +137,7 @@ class TrainingReport:
     gradient_norm: float
     """Before clipping."""
     learning_rate: float
-    """At the last step."""
+    """Learning rate of the last step."""
     loss_scale: float | None
     """After the last step; None where the loss is not scaled."""
     seconds: float

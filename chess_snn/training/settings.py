@@ -13,7 +13,7 @@ from chess_snn.settings import check_range, settings_class
 Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]
 Backend = Literal["auto", "nccl", "gloo"]
-"""What ranks exchange by; ``auto`` is NCCL where each rank has a GPU of its own, else gloo."""
+"""Library of ranks for exchange; ``auto`` is NCCL if each has a GPU of its own, else gloo."""
 WINDOW_EXPONENT: Final = 0.7
 """a of the formula by which the replay window grows."""
 
@@ -55,8 +55,8 @@ class TrainingSettings:
     root_value_share: float = Field(default=0.25, ge=0, le=1)
     """Share of the search's root value in the value target; the rest is the game's outcome."""
     td_lambda: float = Field(default=1.0, ge=0, le=1)
-    """In a game with rewards, the lambda of the value target. 1 sums all rewards up to the game's
-    end, smaller values use more of the root values along the way."""
+    """Lambda of the value target in a game with rewards. 1 sums all rewards up to the game's end,
+    smaller values use more of the root values along the way."""
     final_td_lambda: float = Field(default=1.0, ge=0, le=1)
     """`td_lambda` at the end of the campaign, as a share of its first value. Long returns spread
     new values faster; short ones have less noise once values are known."""
@@ -152,7 +152,7 @@ class SupervisedSettings:
             )
 
     def applied_to(self, training: TrainingSettings) -> TrainingSettings:
-        """What the optimiser is to do, where ``training`` is what it does in a campaign."""
+        """Return the optimiser's settings, where ``training`` has those of a campaign."""
         return replace(
             training,
             learning_rate=self.learning_rate or training.learning_rate,

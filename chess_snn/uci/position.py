@@ -24,7 +24,7 @@ class Position:
     """
 
     def __init__(self, game: Game, fen: str | None = None) -> None:
-        """At ``fen``, or at the initial position.
+        """Start at ``fen``, or at the initial position.
 
         Raises:
             PositionError: the FEN is malformed or the position cannot occur.

@@ -46,7 +46,7 @@ class Shot:
     awaited: str
     """Text that is on the page once it is complete."""
     height: int = HEIGHT
-    """Of the picture."""
+    """Height of the picture."""
     tab: str = ""
     """Clicked on first."""
     search: tuple[str, str] = ("", "")

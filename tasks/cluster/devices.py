@@ -60,7 +60,7 @@ class UseTotals:
     memory_bytes: float = 0.0
 
     def after(self, look: Look) -> "UseTotals":
-        """With one look more: GPUs count or, if no worker has one, processors."""
+        """Add one look: GPUs count or, if no worker has one, processors."""
         found = _cpus(look) if all(worker.shares_cores for worker, _ in look) else _gpus(look)
         return UseTotals(
             self.looks + 1, self.devices + len(found),

@@ -74,7 +74,7 @@ class WorkerNanny(Nanny):  # type: ignore[misc]  # distributed has no types
     """Whether a campaign has told its worker to go, rather than lost it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As of the base class."""
+        """Same as the base class."""
         super().__init__(*args, **kwargs)
         self._oom_kills, self._pid_over_budget = count_oom_kills(), self._last_over_budget()
 
@@ -112,7 +112,7 @@ class OwnCluster(SpecCluster):  # type: ignore[misc]  # distributed has no types
     """A cluster that can be stopped while its workers start, and leaves none of them then."""
 
     def __init__(self, **kwargs: Any) -> None:
-        """As of the base class, which closes itself after errors, and not after Ctrl-C."""
+        """Start as the base class does, which closes itself after errors, and not after Ctrl-C."""
         try:
             super().__init__(**kwargs)
         except BaseException:

@@ -134,8 +134,8 @@ class WorkerPool:
         """Follow the workers for the length of the block; those that are there begin it."""
         self.client.subscribe_topic(EXIT_TOPIC, lambda event: self._exits.put(event[1]))
         self._look(says_so=False)
-        # In a copy of this context: lines are told from that thread, and Prefect keeps the address
-        # of its server there.
+        # Runs in a copy of this context: lines are told from that thread, and Prefect keeps the
+        # address of its server there.
         run = contextvars.copy_context().run
         thread = threading.Thread(target=run, args=(self._follow,), name="workers", daemon=True)
         thread.start()

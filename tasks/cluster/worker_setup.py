@@ -1,12 +1,12 @@
-"""What every process of a Dask cluster does first; Dask imports this module in workers.
+"""First steps of every process of a Dask cluster; Dask imports this module in workers.
 
 So everything that a worker runs is imported before it is known to be there. Later, the import would
 hold up its signs of life, on a busy machine for so long that it would be taken for frozen.
 
-What Dask does every so often, heartbeats among it, Tornado would do by the wall clock: where that
-is put back by an hour, all of it would cease for an hour, and the living would be taken for frozen.
-So Tornado's loops go by the monotonic clock from the import of this module on, which comes before
-anything is begun; and so do the only instants that Dask gives them, those of its batches.
+Dask repeats some work, such as heartbeats. Tornado would time it by the wall clock: if that were
+put back by an hour, all of it would stop for an hour, and living workers would be taken for frozen.
+So Tornado's loops go by the monotonic clock from the import of this module on, before anything
+begins; and so do the only instants that Dask gives them, those of its batches.
 """
 
 import logging
@@ -24,7 +24,7 @@ from chess_snn.cores import bind_to
 from tasks.cluster.identity import IDENTITY, tell_identity
 
 DASK_SETTINGS: Final = {
-    # By the wall clock, which may jump; campaigns end frozen workers (tasks.cluster.worker_pool).
+    # Goes by the wall clock, which may jump; tasks.cluster.worker_pool ends frozen workers.
     "distributed.scheduler.worker-ttl": None,
     "distributed.comm.timeouts.connect": "30s",
     # One that died is started again by its nanny. So long after, Dask would look whether it is
@@ -34,7 +34,7 @@ DASK_SETTINGS: Final = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
-    # For pages of Dask's: a hundred looks a second at each stack, an hour of which is kept.
+    # Serves pages of Dask's: a hundred looks a second at each stack, an hour of which is kept.
     "distributed.worker.profile.enabled": False,
 }
 

@@ -1,4 +1,4 @@
-"""What a store has of one campaign folder: its run, its versions of the model, its pages.
+"""Entries of one campaign folder in a store: its run, its versions of the model, its pages.
 
 A run belongs to one folder. A campaign that was moved keeps its run. A copy has the id of its
 original, but gets a run of its own, so that it never writes into the original's.

@@ -12,7 +12,7 @@ USUAL = (
     "evaluation.simulations=2", "evaluation.final_openings=0", "evaluation.final_simulations=64",
     "promotion.rule=sprt",
 )
-"""What those settings make smaller or simpler that tests of matches and champions are about."""
+"""Settings of tests of matches and champions that the small ones make smaller or simpler."""
 
 
 @pytest.fixture

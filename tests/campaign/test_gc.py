@@ -1,4 +1,4 @@
-"""What may go is found, shown and removed; nothing that is needed ever goes."""
+"""Artifacts that may go are found, shown and removed; nothing that is needed ever goes."""
 
 import os
 import shutil

@@ -30,7 +30,7 @@ LADDER_TESTS = (
 )
 ENGINE = "stockfish@30"
 BATCH, GAMES = 4, 12
-"""Of the budget of 13."""
+"""Games within the budget of 13."""
 
 REPORT = {
     "player": "gen-000003", "simulations": 0, "scale": "ladder 1", "num_games": 4, "score": 0.5,

@@ -1,4 +1,4 @@
-"""What a running campaign tells of its workers and its writer, and who may believe it."""
+"""A running campaign reports its workers and its writer, and says whom to believe."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def test_a_lock_file_that_is_just_being_written_names_nobody(new_folder, text):
     assert find_writer(folder) is None
 
 
-# What events say, and which of them a log shows.
+# Texts of events, and which of them a log shows.
 
 
 STAGE = StageProgress(3, "self-play", "games", 120, 400, per_s=3.0)

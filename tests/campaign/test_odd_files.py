@@ -97,7 +97,7 @@ def test_receipts_that_are_gone_altogether_are_missed_bug(stored: CampaignFolder
 
 
 def more_plans(folder: CampaignFolder, num_plans: int) -> None:
-    """As if so many iterations had begun."""
+    """Pretend that so many iterations had begun."""
     for number in range(2, num_plans):
         write_plan(folder, replace(read_plan(folder, 1), iteration=number))
 
@@ -125,7 +125,7 @@ def test_a_damaged_note_is_not_to_be_deleted_bug(new_folder, text):
             read(folder)
 
 
-# What is rebuilt and what is not, decided before anything is made.
+# Decisions on rebuilding come before anything is made.
 
 
 @pytest.mark.fault(11)

@@ -34,7 +34,7 @@ STORED = json.loads(Path(__file__).with_name("same_seed.json").read_text())
 
 
 def machine() -> str:
-    """What the rounding of floats depends on."""
+    """Features of the machine that the rounding of floats depends on."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     facts = {name.strip(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
     torch_version = torch.__version__.partition("+")[0]
@@ -43,7 +43,7 @@ def machine() -> str:
 
 
 def digest(arrays: dict[str, np.ndarray]) -> str:
-    """Of names, types, shapes and every bit."""
+    """Digest of names, types, shapes and every bit."""
     sha256 = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         sha256.update(f"{name} {array.dtype} {array.shape}\n".encode())

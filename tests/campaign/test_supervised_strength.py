@@ -1,4 +1,4 @@
-"""What a network has learnt from an engine's games beats what it was before."""
+"""A network that learnt from an engine's games beats what it was before."""
 
 import pytest
 

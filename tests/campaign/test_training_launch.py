@@ -33,7 +33,7 @@ from chess_snn.ports import LOOPBACK, free_port
 pytestmark = pytest.mark.timeout(600)
 
 GONE_WITHIN_S = 5.0
-"""What is promised."""
+"""Time that is promised."""
 
 RANKS = (
     "training.batch_size=16", "training.micro_batch=8", "training.precision=fp32",
@@ -202,7 +202,7 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
 
 @pytest.fixture(scope="module")
 def warm_config(tmp_path_factory):
-    """Of a campaign that is to learn from a dataset first, for some hundred steps."""
+    """Settings of a campaign that learns from a dataset first, for some hundred steps."""
     games = make_import(tmp_path_factory.mktemp("games") / "some")
     return fix_dataset(load_config(settings=[
         *MICRO, *RANKS, "execution.device=auto", "training.batch_size=64",

@@ -63,7 +63,7 @@ def test_what_is_half_written_is_not_looked_at(folder: CampaignFolder) -> None:
 
 @pytest.mark.slow
 def test_many_shards_are_looked_at_by_several_processes(folder: CampaignFolder) -> None:
-    """Of an iteration that has no receipt; one of them is damaged."""
+    """Shards of an iteration that has no receipt; one of them is damaged."""
     records, manifest = read_shard(folder.shard(0, 0))
     for number in range(300):
         if number == 0:

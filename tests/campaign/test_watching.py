@@ -1,4 +1,4 @@
-"""What a watcher is told, at every point of a campaign's life, is what the folder says."""
+"""A watcher is told what the folder says, at every point of a campaign's life."""
 
 import json
 import os

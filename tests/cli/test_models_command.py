@@ -80,7 +80,7 @@ def test_a_list_of_all_versions(chess_snn, folder):
 
 
 def test_the_parameters_are_those_of_the_network(chess_snn, tmp_path):
-    """Of the size that the settings name, counted on a network with weights."""
+    """Parameters of the size that the settings name, counted on a network with weights."""
     folder = made.make_campaign(tmp_path / "c")
     made.finish(folder, 0)
     (version,) = json.loads(chess_snn("models", "list", folder.path, "--json").stdout)

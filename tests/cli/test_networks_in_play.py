@@ -1,4 +1,4 @@
-"""What stands behind ``#`` after a network: the same weights, played otherwise."""
+"""Options behind ``#`` after a network: the same weights, played otherwise."""
 
 import json
 from dataclasses import replace

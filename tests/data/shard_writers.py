@@ -1,4 +1,4 @@
-"""What runs in another process while a test kills or starves it."""
+"""Programs that run in another process while a test kills or starves it."""
 
 import itertools
 import resource

@@ -202,7 +202,7 @@ def surprising_window(tmp_path, surprises, holdout_every=10**9):
 
 
 def chi_square(window, expected_share, **arguments):
-    """Of 40,000 draws, over the positions that may be drawn at all; and its degrees of freedom."""
+    """Chi-square of 40,000 draws, over positions that may be drawn; and its degrees of freedom."""
     samples = window.sample(40_000, np.random.default_rng(2), **arguments)
     counts = np.bincount(samples.states[:, 0].astype(int), minlength=len(expected_share))
     assert (counts[expected_share == 0] == 0).all()

@@ -39,12 +39,12 @@ def pair_chances(elo, draw_rate, opening_edge):
 
 
 def never_losing_chances(score):
-    """Of a player who wins or draws, as strong ones without search do."""
+    """Chances of a player who wins or draws, as strong ones without search do."""
     return np.convolve([0, 2 - 2 * score, 2 * score - 1], [0, 2 - 2 * score, 2 * score - 1])
 
 
 def worlds():
-    """By kind and mean score, the chances of the five pair scores."""
+    """Chances of the five pair scores, by kind and mean score."""
     found = {
         (kind, score): pair_chances(elo_difference(score), *facts)
         for kind, facts in KINDS.items() for score in SCORES

@@ -44,7 +44,7 @@ class Figures:
 
     coverage: float
     lowest: float
-    """Of the coverages of single players."""
+    """Lowest of the coverages of single players."""
     shared: float
     """Coverage of the colour advantage and the draw rate together."""
 

@@ -1,4 +1,4 @@
-"""What a match says of two players is what its pairs say, now and at every earlier point."""
+"""A match says of two players what its pairs say, now and at every earlier point."""
 
 import json
 import math
@@ -93,7 +93,7 @@ def first_is_larger(a, b):
     ("a", "b"), [(1, 1), (3, 1), (1, 9), (20, 30), (120, 80), (400, 401), (2000, 1)]
 )
 def test_two_terms_are_the_binomial_sum(a, b):
-    """Of wins, draws and losses: the usual closed form, in which draws do not count."""
+    """Wins, draws and losses have the usual closed form, in which draws do not count."""
     told = probability_of_positive_sum(np.array([1.0, -1.0]), np.array([a, b]))
     assert told == pytest.approx(first_is_larger(a, b), abs=1e-8)
     with_draws = probability_of_positive_sum(np.array([0.5, 0.0, -0.5]), np.array([a, 77, b]))
@@ -131,7 +131,7 @@ def test_a_better_pair_makes_superiority_likelier(counts, score):
 
 
 def test_is_as_often_right_as_it_says():
-    """Of matches whose true chances come from the prior: among those at x, x are superior."""
+    """Matches have true chances from the prior: among those at x, x are superior."""
     stream = np.random.default_rng(9)
     chances = stream.dirichlet(np.ones(5), size=1500)
     told = np.array([

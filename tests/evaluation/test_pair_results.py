@@ -1,4 +1,4 @@
-"""What a pairing of the ladder keeps of its games is all that ratings need."""
+"""A pairing of the ladder keeps of its games all that ratings need."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What an engine says of a position becomes a policy and a value."""
+"""An engine's analysis of a position becomes a policy and a value."""
 
 import asyncio
 

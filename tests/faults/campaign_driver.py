@@ -15,7 +15,7 @@ from chess_snn import failpoints
 
 START_TIMEOUT_S = 900.0
 FINISH_TIMEOUT_S = 1800.0
-"""Of a machine on which many others compute; nothing here is about pace."""
+"""Limits for a machine on which many others compute; nothing here is about pace."""
 POLL_S = 0.02
 
 SMALL_OPTIONS = [f"--set={setting}" for setting in SMALL]
@@ -77,7 +77,7 @@ def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """What it was started with; nothing where it has ended since it was seen."""
+    """Command it was started with; empty if it has ended since it was seen."""
     try:
         return process.cmdline()
     except psutil.NoSuchProcess:

@@ -70,7 +70,7 @@ SETTINGS_OF = {
         execution__workers=2,
     ),
 }
-"""By preset: one game each of two players and of one."""
+"""Presets: one game each of two players and of one."""
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +301,7 @@ def test_a_second_campaign_in_a_folder_is_refused_while_the_first_runs(
     tmp_path: Path, undisturbed_small: Path
 ) -> None:
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    # Of the last iteration, so that nobody comes there again once the mark is gone.
+    # Hold the last iteration: no process comes there again once the mark is gone.
     environment = faults_at(fired, **{"training.begins@2": "hold"})
     process = launch("start", "--dir", str(path), *SMALL_OPTIONS, log=log, environment=environment)
     wait_until((fired / "training.begins").exists, process, log)

@@ -1,4 +1,4 @@
-"""What parsers of files read: one campaign and a few other files, written once a process."""
+"""Inputs of parsers of files: one campaign and a few other files, written once a process."""
 
 from functools import cache
 from pathlib import Path

@@ -148,7 +148,7 @@ def test_archive(data):
 
 
 def receipts() -> list[bytes]:
-    """Of the second iteration: as it is stored, and one with all that a receipt may hold."""
+    """Receipts of the second iteration: the stored one, and one with every possible part."""
     plain = read_receipt(stored_campaign(), 1)
     games = PromotionFacts(
         candidate=2, champion=1, verdict="accept", llr=3.0, lower=-2.9, upper=2.9, elo0=0.0,

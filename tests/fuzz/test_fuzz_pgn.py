@@ -57,7 +57,7 @@ _TAGS = (
 
 @cache
 def written_games() -> tuple[bytes, ...]:
-    """By python-chess, some with the glyphs, comments and variations that people add."""
+    """Games by python-chess, some with the glyphs, comments and variations that people add."""
     stream, texts = random.Random(2), []
     for number, board in enumerate(random_games(24, 14)):
         game = chess.pgn.Game.from_board(board)
@@ -91,7 +91,7 @@ def changed_game(draw, valid):
     b'[SetUp "1"]\n\n1. Qhh5 ( 1. Qee8;) 1/2-1/2\n',
 )
 def test_pgn_game(data):
-    """What we accept python-chess accepts as the same, and what it accepts we do."""
+    """Both accept the same inputs, we and python-chess, and read them alike."""
     check_text(data)
     plain = _for_python_chess(data)
     if plain is None:

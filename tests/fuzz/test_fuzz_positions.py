@@ -115,7 +115,7 @@ def _assert_same_position(batch, board: chess.Board) -> None:
     either(changed_bytes(*_FEN_LETTERS), changed_words(*_FEN_WORDS)),
 )
 def test_fen(data):
-    """What we accept python-chess accepts as the same, and what it accepts we do."""
+    """Both accept the same inputs, we and python-chess, and read them alike."""
     text = text_of(data)
     try:
         state = GAME.parse_state(text)

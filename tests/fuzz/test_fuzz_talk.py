@@ -34,7 +34,7 @@ MODEL = "untrained"
 MOST_LINES = 40
 MOST_HASH_MIB = 64
 MOST_TURNS = 20
-"""Of the event loop, in which an engine's next question comes, if any comes."""
+"""Turns of the event loop, in which an engine's next question comes, if any comes."""
 
 _SESSIONS = (
     b"uci\nisready\nucinewgame\nposition startpos moves e2e4 e7e5\ngo nodes 3\nquit",
@@ -162,7 +162,7 @@ class ScriptedEngine(EngineProcess):
 
 
 class ScriptedTransport:
-    """In place of pipes and a process: reads nothing and has ended well."""
+    """Stands for pipes and a process: reads nothing and has ended well."""
 
     def get_pipe_transport(self, fd: int) -> "ScriptedTransport":
         return self
@@ -179,7 +179,7 @@ class ScriptedTransport:
     b"uciok\nready (none)\n\nreadyok\n\xefestmove (none)",
 )
 def test_engine(data):
-    """What an engine says from its greeting to its first move."""
+    """An engine may say anything from its greeting to its first move."""
 
     async def talk() -> tuple[str, str]:
         engine = ScriptedEngine()

@@ -1,6 +1,6 @@
-"""What python-chess says, in the library's terms.
+"""Answers of python-chess, in the library's terms.
 
-By code that shares nothing with the library but the random words that keys are made of.
+It is code that shares nothing with the library but the random words that keys are made of.
 """
 
 from collections import Counter

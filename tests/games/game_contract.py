@@ -1,4 +1,4 @@
-"""What every game promises, as one abstract test class: subclass it and give it a game."""
+"""Promises of every game, as one abstract test class: subclass it and give it a game."""
 
 from dataclasses import fields
 
@@ -27,7 +27,7 @@ def remembered(spec, batch):
 
 
 def step_below_root(game, root, path, actions, chance=None):
-    """What a search does: play ``actions`` as if ``path`` had been played from ``root``.
+    """Step as a search does: play ``actions`` as if ``path`` had been played from ``root``.
 
     ``path`` lists the states uint64[G, W] of plies 1, 2, ... below the root.
     """
@@ -284,7 +284,7 @@ class GameContract:
         np.testing.assert_array_equal(game.practice_states(seeds[5:6]), states[5:6])
 
     def test_winning_actions_win(self, game, midgame):
-        """What is called a win at once is one; a game's own tests say what is overlooked."""
+        """A win at once is one; a game's own tests say which wins are overlooked."""
         wins = game.winning_actions(midgame.state, midgame.legal_actions, midgame.num_legal)
         assert wins.shape == (len(midgame),)
         assert wins.dtype == np.int16

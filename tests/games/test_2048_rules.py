@@ -122,11 +122,11 @@ def test_events_lead_to_the_boards_that_the_slow_reading_lists():
 
 NUM_DRAWS = 200_000
 UNLIKELY = 3.1
-"""Of the right distribution, one choice of seeds in a thousand would exceed it."""
+"""Deviate that one choice of seeds in a thousand exceeds with the right distribution."""
 
 
 def normal_deviate(counts, expected, num_fitted=0):
-    """What a chi-squared test finds, as a standard normal number (Wilson & Hilferty 1931)."""
+    """Result of a chi-squared test, as a standard normal number (Wilson & Hilferty 1931)."""
     statistic = ((counts - expected) ** 2 / expected).sum()
     freedom = counts.size - 1 - num_fitted
     variance = 2 / (9 * freedom)

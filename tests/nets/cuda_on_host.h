@@ -64,7 +64,7 @@ inline float __fadd_rd(float a, float b) {
 inline float __fadd_rn(float a, float b) { volatile float sum = a + b; return sum; }
 inline float __fmul_rn(float a, float b) { volatile float product = a * b; return product; }
 
-// What all lanes of the warp show each other.
+// Exchanges numbers between all lanes of a warp.
 inline unsigned (*exchange(const unsigned* mine, unsigned count))[8] {
     unsigned self = threadIdx.x, side = parity[self] ^= 1;
     std::memcpy(published[side][self], mine, count * 4);

@@ -22,19 +22,19 @@ class Variant:
     kernel: str
     """Module and function."""
     constants: dict[str, Any]
-    """Of all its ``tl.constexpr`` arguments."""
+    """Values of all its ``tl.constexpr`` arguments."""
     most_registers: int
-    """Of a thread. 64 let half of an H100's threads be resident."""
+    """Registers of a thread. 64 let half of an H100's threads be resident."""
     types: dict[str, str] = field(default_factory=dict)
-    """Of arguments that are not ``pointer``, or i32 where their name begins with ``num_``."""
+    """Types of arguments that are not ``pointer``, or i32 where their name begins with ``num_``."""
     pointer: str = "*bf16"
     num_warps: int = 4
     options: dict[str, Any] = field(default_factory=dict)
-    """Of the launch, but ``num_warps``."""
+    """Options of the launch, but ``num_warps``."""
     is_memory_pass: bool = True
     """Whether all loads and stores of global memory must be of 128 bits or more."""
     products: str | None = None
-    """What instructions of the tensor cores of sm_90 begin with."""
+    """Beginning of the names of tensor core instructions on sm_90."""
     architectures: tuple[int, ...] = ARCHITECTURES
     is_slow: bool = False
     """Left to the slow test."""

@@ -1,4 +1,4 @@
-"""What single neurons do, against the network's own counts and the neuron's equations."""
+"""Activity of single neurons, against the network's own counts and the neuron's equations."""
 
 import numpy as np
 import pytest

@@ -32,7 +32,7 @@ def compile_kernels(cache: Path, *arguments: str, packages: tuple[str, ...] = ()
         name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"
     }
     environment["PYTHONPATH"] = os.pathsep.join((*packages, str(ROOT), str(HERE)))
-    # What a cache holds would not be compiled.
+    # A kernel in a cache would not be compiled.
     environment["TRITON_CACHE_DIR"] = str(cache)
     run = subprocess.run(
         [sys.executable, HERE / "compile_kernels.py", *arguments],

@@ -63,7 +63,7 @@ MORE_CASES = [
 
 @pytest.fixture
 def guards(monkeypatch):
-    """What is allocated is poisoned, and has guards on both sides."""
+    """Poison allocated memory, and put guards on both sides."""
     made = []
     real = torch.Tensor.new_empty
 
@@ -117,7 +117,7 @@ def in_memory(values, dtype):
 
 
 def currents(conv, x_TBCHW):
-    """As bfloat16, of exact sums."""
+    """Fire in bfloat16, from exact sums."""
     weight, scale = round_weights(conv.weight)
     sums = conv2d(x_TBCHW.cpu().flatten(0, 1).double(), weight.double(), padding=conv.padding)
     current = sums.float() * scale.view(-1, 1, 1) + conv.bias.view(-1, 1, 1)

@@ -9,7 +9,7 @@ import torch
 from chess_snn.nets import NetConfig, build_network, count_spikes, count_work, net_config
 
 EDGE_SUM = 22
-"""Of the outputs that the squares of a line of 8 reach with a kernel of 3: 6 of 3, and 2 of 2."""
+"""Outputs that the squares of a line of 8 reach with a kernel of 3: 6 of 3, and 2 of 2."""
 CONFIGS = {
     "lif": net_config("tiny", ticks=3),
     "ilif": net_config("tiny").with_activation("ilif"),

@@ -46,7 +46,7 @@ def kind_of(name):
 
 
 def assembly(product, carries, tile=None):
-    """Of a function that fires one tile."""
+    """Assembly of a function that fires one tile."""
     triple, processor, *_ = PROCESSORS[product]
     module = ir.Module()
     module.triple = binding.Target.from_triple(triple).triple
@@ -67,7 +67,7 @@ def assembly(product, carries, tile=None):
 
 
 def loops_of(product, text):
-    """Of the assembly, in each basic block that multiplies, from the first product to the last."""
+    """Lines of assembly in each basic block that multiplies, from the first product to the last."""
     instruction = PROCESSORS[product][2]
     blocks = re.split(r"^\.?[A-Za-z]\w*:", text, flags=re.M)
     found = [re.search(rf"\b{instruction}\b.*\b{instruction}\b", block, re.S) for block in blocks]

@@ -1,4 +1,4 @@
-"""What is wrong with a GPU: errors of the real compilers, and a device that computes wrongly."""
+"""Faults of a GPU: errors of the real compilers, and a device that computes wrongly."""
 
 import subprocess
 import uuid
@@ -12,7 +12,7 @@ from chess_snn.nets.gpu.gpu_faults import device_fault_of, explain, gpu_fault
 
 
 def launcher_error(monkeypatch, **environment) -> BaseException:
-    """What Triton raises when it builds a launcher."""
+    """Return the error that Triton raises when it builds a launcher."""
     build = pytest.importorskip("triton.runtime.build")
     for name in ("CC", "PATH"):
         monkeypatch.delenv(name, raising=False)

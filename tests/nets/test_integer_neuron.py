@@ -62,7 +62,7 @@ def test_spikes_are_the_rounded_current(dtype, levels, threshold):
 
 @pytest.mark.parametrize("levels", [1, 3, 8])
 def test_an_integrate_and_fire_neuron_fires_as_many_over_ticks(levels):
-    # Of bfloat16 currents and a threshold that is a power of two every sum is exact.
+    # Sums of bfloat16 currents are exact with a threshold that is a power of two.
     current = currents(2, 4000, dtype=torch.bfloat16)
     binary = as_ticks(current, 0.5, levels)
     assert torch.equal(binary.sum(0).bfloat16(), integer_spikes(current, 0.5, levels))

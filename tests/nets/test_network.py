@@ -44,7 +44,7 @@ def test_an_action_is_square_times_planes_plus_plane(spec, positions):
 def test_squares_of_actions_are_squares_of_planes(spec):
     config = net_config("tiny", blocks=1)
     network = build_network(spec, config, 0).eval()
-    # What is seen in one corner changes the logits near that corner alone.
+    # A piece in one corner changes the logits near that corner alone.
     probe = torch.zeros(2, spec.num_planes, 8, 8)
     probe[1, :, 0, 7] = 1
     difference = network(probe).policy_logits_BA.view(2, 8, 8, 73).diff(dim=0)[0].abs().sum(-1)
@@ -210,7 +210,7 @@ def test_bit_s_is_row_times_width_plus_column(words, board_shape, dtype):
     ]
     assert planes.dtype == dtype
     assert planes.tolist() == expected
-    # What other devices use.
+    # Other devices use this one.
     anywhere = spread_by_bytes(tensor, height * width, dtype)
     assert torch.equal(anywhere, planes.permute(0, 2, 3, 1).flatten(1, 2))
 

@@ -60,7 +60,7 @@ def test_equal_those_of_another_game(spec):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_numbers_written_are_those_that_the_layers_give(spec, name):
-    """Of convolutions and linear layers, as hooks see them."""
+    """Count convolutions and linear layers, as hooks see them."""
     seen = 0
 
     def count(_layer, _inputs, output):

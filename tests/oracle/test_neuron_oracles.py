@@ -25,7 +25,7 @@ TICKS = pytest.mark.parametrize("ticks", [1, 2, 4, 7])
 
 
 def spikes_and_gradient(neuron, current):
-    """Of a loss that weighs every spike differently."""
+    """Spikes, and the gradient of a loss that weighs every spike differently."""
     current = current.clone().requires_grad_()
     spikes = neuron(current)
     weights = torch.randn(spikes.shape, generator=torch.Generator().manual_seed(2))
@@ -88,7 +88,7 @@ def test_equals_snntorch(ours, ticks, decay):
     torch.testing.assert_close(grad, expected_grad, rtol=1e-5, atol=1e-6)
 
 
-# What benchmarks compare with computes the same network: answers and gradients.
+# Peers of the benchmarks compute the same network: answers and gradients.
 
 
 NUM_POSITIONS = 12
@@ -119,7 +119,7 @@ def planes():
 
 @pytest.fixture(scope="module")
 def network(planes):
-    """Of size `small`, with normalisation that has seen positions and tells channels apart."""
+    """Network of size `small`; its normalisation has seen positions and tells channels apart."""
     network = build_network(get_game("chess").spec, net_config("small"), seed=3)
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():

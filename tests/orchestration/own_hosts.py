@@ -43,7 +43,7 @@ class Host:
     name: str
     address: str
     pid: int
-    """Of its first process."""
+    """Id of its first process."""
     switch_pid: int
     work: Path
     """Its own folder for temporary files."""

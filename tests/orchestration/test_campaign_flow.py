@@ -141,18 +141,18 @@ def test_everything_committed_is_whole(finished):
 
 @dataclass(frozen=True)
 class Recorded:
-    """What Prefect has of it."""
+    """Records of Prefect about it."""
 
     flow_runs: list[FlowRun]
     flow_names: dict[UUID, str]
     task_runs: list[TaskRun]
     artifacts: list[Artifact]
     lines: dict[UUID, list[str]]
-    """What each task run has in its log."""
+    """Lines of the log of each task run."""
     alarms: list[dict]
     """Events of the campaign's alarms."""
     states: dict[str, list[State]]
-    """Of each self-play task run, by its name, in order."""
+    """States of each self-play task run, by its name, in order."""
     graphs: dict[str, dict[str, set[str]]]
     """The runs that lead to each run, by its name, as the page of each flow run draws them."""
 

@@ -24,7 +24,7 @@ SETTINGS = (*SMALL, "self_play.games_per_shard=3", "execution.workers=0",
             "promotion.rule=score")
 PATIENT_S = 240.0
 GONE_WITHIN_S = 5.0
-"""What is promised where somebody was killed."""
+"""Time that is promised after a process was killed."""
 BLOCKED = "raise ImportError('a worker needs no {name}')"
 OLDER = "import chess_snn; chess_snn.__version__ = '0.0.1'"
 
@@ -63,7 +63,7 @@ class Program:
         return self.process.wait(60)
 
     def kill(self) -> None:
-        """What is left, where a test failed."""
+        """Kill what a failed test left."""
         if self.process.poll() is None:
             for child in psutil.Process(self.process.pid).children(recursive=True):
                 child.kill()

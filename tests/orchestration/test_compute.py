@@ -1,4 +1,4 @@
-"""What a function raises on a worker is raised where its result is awaited, whatever it is."""
+"""An error of a function on a worker is raised where its result is awaited, whatever it is."""
 
 import errno
 import subprocess

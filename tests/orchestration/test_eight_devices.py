@@ -67,7 +67,7 @@ def test_all_devices_play_and_train_in_every_iteration(
 
 
 def task_lines(folder: CampaignFolder) -> dict[str, str]:
-    """What each self-play task said in Prefect's log, by the task run's name."""
+    """Line of each self-play task in Prefect's log, by the task run's name."""
     with prefect_server(folder.services), get_client(sync_client=True) as client:
         runs = {run.id: run.name for run in client.read_task_runs()
                 if run.name.startswith("self_play")}

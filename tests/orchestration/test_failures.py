@@ -1,4 +1,4 @@
-"""What goes wrong on a worker is one line that names the work and the fix."""
+"""An error on a worker is one line that names the work and the fix."""
 
 import resource
 
@@ -23,7 +23,7 @@ from tasks.compute import DEVICE, run_on_device  # noqa: E402
 from tasks.remote import plain_error  # noqa: E402
 
 LIMIT_BYTES = 64 << 30
-"""Of address space: above what libraries map, far below what is asked for."""
+"""Address space: above what libraries map, far below what is asked for."""
 WANTED_BYTES = 1 << 40
 
 

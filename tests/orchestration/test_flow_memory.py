@@ -29,12 +29,12 @@ SETTINGS = (
     "evaluation.final_openings=0", 'promotion.rule="score"',
 )
 MOST_GROWTH_MIB = {"campaign": 60.0, "worker": 30.0, "server": 60.0}
-"""Of a process, over the 60 iterations after it has settled."""
+"""Growth of a process, over the 60 iterations after it has settled."""
 MIB = 2**20
 
 
 def kind_of(process) -> str | None:
-    """What of a campaign a process is; None where it starts others only."""
+    """Part of a campaign that a process is; None if it only starts others."""
     words = " ".join(process.cmdline())
     if "campaign start" in words:
         return "campaign"

@@ -1,4 +1,4 @@
-"""What Prefect shows of a campaign that runs: pace, time left, and a line for each worker."""
+"""Prefect shows a running campaign: pace, time left, and a line for each worker."""
 
 import logging
 import time
@@ -164,7 +164,7 @@ def test_automations_are_told_of_an_alarm_and_its_campaign(tmp_path, monkeypatch
     assert event["payload"]["since_iteration"] == 4
 
 
-# What the lines of tasks and the table of an iteration say, from made receipts.
+# Lines of tasks and the table of an iteration, from made receipts.
 
 
 GPU = "GPU 1 (NVIDIA H200) of box-a"

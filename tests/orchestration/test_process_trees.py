@@ -18,7 +18,7 @@ psutil = pytest.importorskip("psutil")
 from chess_snn import processes  # noqa: E402
 
 GONE_WITHIN_S = 5.0
-"""What is promised."""
+"""Time that is promised."""
 
 FAMILY = """
 import os, signal, subprocess, sys, time

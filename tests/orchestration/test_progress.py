@@ -21,7 +21,7 @@ from chess_snn.campaign.viewing.events import (  # noqa: E402
 from tasks.progress import ProgressBoard  # noqa: E402
 
 TOLD_WITHIN_S = 10.0
-"""Of a worker that dies, however it goes with the servers."""
+"""Limit for news of a dead worker, whatever the servers do."""
 HANGS_S = 60.0
 
 

@@ -1,4 +1,4 @@
-"""What is named before anything is begun with a scheduler: nobody, somebody else, a version."""
+"""Errors before anything is begun with a scheduler: none, another program, another version."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""What `up` refuses before it starts anything, and how its record finds and spares processes."""
+"""Refusals of `up` before it starts anything, and how its record finds and spares processes."""
 
 import os
 import socket
@@ -55,7 +55,7 @@ def record_of(pid: int, machine: str | None = None) -> ServicesRecord:
 
 
 def leave_record(directory: Path, record: ServicesRecord) -> None:
-    """As a process does that is killed afterwards."""
+    """Claim as a process does that is killed afterwards."""
     with claim_record(directory / RECORD_FILE) as file:
         write_record(file, record)
 

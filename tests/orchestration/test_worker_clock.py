@@ -1,4 +1,4 @@
-"""What processes of a cluster do every so often goes on where the clock of the machine jumps."""
+"""Repeated work of a cluster's processes goes on where the clock of the machine jumps."""
 
 import asyncio
 import time

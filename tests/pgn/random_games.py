@@ -13,7 +13,7 @@ COLUMNS = (
     "states", "actions", "target_actions", "target_weights", "game_offsets", "outcomes_white",
     "terminations", "cut_values_white", "start_kinds", "values_stm", "surprises",
 )
-"""What import and export keep; all of what an imported record has."""
+"""Columns that import and export keep: all that an imported record has."""
 
 
 def random_records(num_games, max_plies, seed, start_plies=0):

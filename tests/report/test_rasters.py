@@ -21,7 +21,7 @@ LARGEST_BYTES = 300_000
 
 
 def activity_of(config):
-    """Of an untrained network in the starting position."""
+    """Activity of an untrained network in the starting position."""
     game = get_game("chess")
     planes = network_input(
         game.planes(game.initial_states(np.zeros(1, np.uint64))), game.spec.board_shape

@@ -105,7 +105,7 @@ class ReferenceSearch:
         return self._puct(node) if is_puct else self._most_behind(node)
 
     def _most_due(self, node):
-        """In single precision: 0.9 / 9 and 0.1 are as good as equal."""
+        """Rounded to single precision: 0.9 / 9 and 0.1 are as good as equal."""
         due = [
             np.float32(p) / np.float32(1 + n)
             for p, n in zip(node.prior, node.visits, strict=True)
@@ -129,7 +129,7 @@ class ReferenceSearch:
         return self._evaluate(child) if game.num_legal[0] else child
 
     def _event_shares(self, game):
-        """Of an afterstate, whose list of events is turned to begin where its hash says."""
+        """Shares of events after an afterstate, whose list begins where its hash says."""
         count = int(game.num_legal[0])
         shares = self.game.event_probabilities(game.state)[0, :count].tolist()
         if not any(shares):

@@ -68,7 +68,7 @@ def node_edges(trees, g, node):
 
 
 def visits_below(trees, g, node=0):
-    """Of every edge below a node, in the order of the tree."""
+    """Visits of every edge below a node, in the order of the tree."""
     edges = node_edges(trees, g, node)
     children = [int(trees.child[g, edge]) for edge in edges]
     return [

@@ -405,7 +405,7 @@ def test_a_win_at_once_is_taken_by_the_shortest_search(kind):
     assert result.values_stm[0] > 0.6
     column = list(batch.legal_actions[0]).index(result.actions[0])
     assert result.policy_targets[0, column] > 0.99
-    # What the network thought of it is not forgotten: this was a surprise.
+    # The network's first opinion of it is not forgotten: this was a surprise.
     assert result.surprises[0] > 1.0
 
 

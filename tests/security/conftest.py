@@ -1,4 +1,4 @@
-"""What these tests share with others: campaigns and services in processes of their own."""
+"""Fixtures shared with other tests: campaigns and services in processes of their own."""
 
 import sys
 from pathlib import Path

@@ -24,7 +24,7 @@ STORES_PICKLES = {"torch.save", "torch.jit.save", "numpy.save", "mlflow.pytorch.
 
 
 def faults(source: str) -> list[str]:
-    """What of ``source`` loads, stores or runs what it should not."""
+    """Lines of ``source`` that load, store or run what they should not."""
     tree = ast.parse(source)
     names = _imported_names(tree)
     found = [

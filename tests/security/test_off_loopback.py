@@ -21,7 +21,7 @@ RIGHT, WRONG = f"me:{SECRET}", "me:another-password"
 
 @pytest.fixture
 def address():
-    """Of this machine, as others reach it."""
+    """Address of this machine, as others reach it."""
     found = [
         entry.address for entries in psutil.net_if_addrs().values() for entry in entries
         if entry.family == socket.AF_INET and not entry.address.startswith("127.")

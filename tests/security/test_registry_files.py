@@ -1,4 +1,4 @@
-"""What a registered model is made of: weights that cannot be run, and our code by name."""
+"""Files of a registered model: weights that cannot be run, and our code by name."""
 
 import importlib
 from pathlib import Path

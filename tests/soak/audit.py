@@ -1,4 +1,4 @@
-"""What is proved of a finished campaign, beside an undisturbed reference and python-chess."""
+"""Proofs about a finished campaign, beside an undisturbed reference and python-chess."""
 
 import sqlite3
 import subprocess

@@ -90,7 +90,7 @@ def _unwrapped(text: str) -> str:
 
 
 def start_arguments(directory: Path, recipe: str, seed: int) -> list[str]:
-    """Of ``chess-snn campaign``."""
+    """Arguments of ``chess-snn campaign``."""
     settings = [*SETTINGS, f"campaign.seed={seed}", f"execution.training_ranks={RANKS[recipe]}"]
     return ["start", "--dir", str(directory), *(f"--set={setting}" for setting in settings)]
 
@@ -101,7 +101,7 @@ class LostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the campaigns of a soak share."""
+    """Things that the campaigns of a soak share."""
 
     out: Path
     journal: Journal
@@ -127,7 +127,7 @@ class DisturbedCampaign:
         self._scratch, self._terminal = self._home / "tmp", self._home / "terminal.log"
         self._disturber = Disturber(planned, self._note_fault)
         self._faults = Counter[Kind]()
-        """Of this run; MLflow is away whichever run goes on."""
+        """Faults of this run; MLflow is away whichever run goes on."""
         self._damaged: set[Path] = set()
         """And not repaired yet."""
         self._stop: tuple[float, bool] | None = None

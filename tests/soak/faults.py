@@ -31,13 +31,13 @@ NO_TARGET_S = 30.0
 
 SHARDS, CHECKPOINTS = "games/iter-*/shard-*", "checkpoints/gen-*"
 TMPFS_MIB = 192
-"""Of memory, at most; a campaign of a soak takes some 30 MiB, half of them Prefect's database."""
+"""Memory, at most; a campaign of a soak takes some 30 MiB, half of them Prefect's database."""
 MOST_LEFT = 1 << 20
 """Bytes: on a full disk less than this is free, which a checkpoint does not fit into."""
 
 
 class Kind(StrEnum):
-    """What is done; the value is for people."""
+    """Kinds of faults; the value is for people."""
 
     KILL_WORKER = "kill -9 a worker"
     FREEZE_WORKER = "freeze a worker"
@@ -101,7 +101,7 @@ class Injected:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What faults act on."""
+    """Processes and files that faults act on."""
 
     directory: Path
     campaign: RunningCampaign

@@ -1,4 +1,4 @@
-"""What is kept of a soak: its log, the faults, and what was proved."""
+"""Record of a soak: its log, the faults, and what was proved."""
 
 import json
 import time
@@ -48,9 +48,9 @@ class CampaignRecord:
     """How often it was started or resumed."""
     faults: list[FaultRecord] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
-    """Of runs that did not finish the campaign: exit code and last line."""
+    """Ends of runs that did not finish the campaign: exit code and last line."""
     repaired: list[str] = field(default_factory=list)
-    """What was done about damage between two runs."""
+    """Repairs of damage between two runs."""
     checks: list[Check] = field(default_factory=list)
 
     @property
@@ -78,7 +78,7 @@ class SoakReport:
 
     @property
     def num_faults(self) -> int:
-        """Of all campaigns."""
+        """Faults in all campaigns."""
         return sum(len(campaign.faults) for campaign in self.campaigns)
 
     @property

@@ -60,7 +60,7 @@ class Case:
     fault_rank: int = 1
     fault_step: int = 2
     loss_scale: float = 0.0
-    """Where training in fp16 begins; 0 for where it does by itself."""
+    """First scale of training in fp16; 0 for the default."""
     is_supervised: bool = False
     """Whether it is a schedule through the shard as a dataset, 2 epochs with checkpoints."""
     is_refused: bool = False
@@ -69,21 +69,21 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What one rank saw and came to."""
+    """Results of one rank."""
 
     figures: list
-    """Of each step, the same on all ranks."""
+    """Figures of each step, the same on all ranks."""
     rows: list
-    """Of each step: rows of the window that this rank computed."""
+    """Rows of the window that this rank computed, by step."""
     counts: list
-    """Of each step: micro-batches of each rank."""
+    """Micro-batches of each rank, by step."""
     micro_batches: list
     scales: list
-    """Of each step: the loss scale after it."""
+    """Loss scale after each step."""
     holdout: list
     """Value loss on held-out games before and after."""
     state: dict
-    """Of the network."""
+    """State of the network."""
 
 
 def learn(case, shard, folder, ranks=ALONE):

@@ -38,7 +38,7 @@ def run_group(folder, shard, cases, size, **values):
 
 
 def read_outcomes(folder, name, size):
-    """What each rank of a group came to in the case of that name."""
+    """Results of each rank of a group in the case of that name."""
     outcomes = []
     for rank in range(size):
         stem = folder / f"{name}-{rank}"

@@ -169,7 +169,7 @@ def test_an_undamaged_copy_is_accepted(saved, game, tmp_path):
 
 
 class TouchesAFile:
-    """What a pickle may do to whoever loads it."""
+    """A pickle may do this to any program that loads it."""
 
     def __init__(self, path):
         self.path = path
@@ -189,7 +189,7 @@ def recommit(source, target, replace):
 
 
 def loss_scale_in(folder, change):
-    """What ``folder`` holds of the optimiser, with a change of the scale."""
+    """Files of ``folder`` with a change in the state of its loss scale."""
     tensors = load_file(folder / "optimizer.safetensors")
     change(tensors)
     return {"optimizer.safetensors": save(tensors)}

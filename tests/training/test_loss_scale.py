@@ -108,7 +108,7 @@ def test_it_does_what_the_scaler_of_torch_does():
 
 
 def test_the_gradient_is_that_of_fp32_but_for_rounding(game, tiny_network, searched_window):
-    """Of the ReLU baseline, where a rounded current flips no spike, but now and then a ReLU.
+    """Compare the ReLU baseline: a rounded current flips no spike, but now and then a ReLU.
 
     AdamW's first moment after one step is a tenth of the gradient that it was given. It strays by
     2 % here, and that of bf16 by 4 %.

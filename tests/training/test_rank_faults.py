@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 LONG = Case("long", steps=100_000)
 GONE_WITHIN_S = 5.0
-"""What is promised."""
+"""Time that is promised."""
 
 PARENT = """
 import sys

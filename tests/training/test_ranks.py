@@ -24,7 +24,7 @@ CASES = [EVEN, SHORT, SHORT_OF_MEMORY]
 REFUSED = {
     "settings": "training.weight_decay", "window": "replay window", "stream": "stream of samples",
 }
-"""What one rank has otherwise, and as what the others see it."""
+"""Differences of one rank, and the names under which the others see them."""
 FP16 = Case(
     "fp16", {"batch_size": 32, "precision": "fp16", "skip_limit": 0}, steps=12, loss_scale=2.0**24
 )
@@ -37,7 +37,7 @@ PAIR = 2
 SIZES = (PAIR, pytest.param(3, marks=pytest.mark.slow))
 
 ROUNDING = {"rtol": 2e-6, "atol": 1e-7}
-"""Of figures, after some steps from sums in another order."""
+"""Rounding of figures, after some steps from sums in another order."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def groups(searched_shard, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def outcomes(groups):
-    """What each rank of a group came to in a case, by the case's name and the group's size."""
+    """Results of each rank of a group, by the case's name and the group's size."""
     return functools.cache(lambda case, size: read_outcomes(groups(size), case, size))
 
 

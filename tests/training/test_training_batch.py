@@ -1,4 +1,4 @@
-"""What a training step sees, against python-chess and the records, one position at a time."""
+"""Inputs of a training step, against python-chess and the records, one position at a time."""
 
 import itertools
 import threading

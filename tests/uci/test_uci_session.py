@@ -195,7 +195,7 @@ def test_go_says_how_long(talk):
     gui = talk(simulations=33)
     assert nodes(gui.ask("go")[-2]) == "33"
     assert nodes(gui.ask("ucinewgame", "go nodes 7")[-2]) == "7"
-    # Of the clock of 20 s a move takes 0.6 s; where the other side's is given, it is no limit.
+    # A move takes 0.6 s of a clock of 20 s; the clock of the other side is no limit.
     assert int(nodes(gui.ask("ucinewgame", "go wtime 20000")[-2])) > 0
     black_to_move = ("ucinewgame", "position startpos moves e2e4")
     assert nodes(gui.ask(*black_to_move, "go wtime 20000")[-2]) == "33"

@@ -110,7 +110,7 @@ def test_a_mate_is_found_and_proved(browser):
 
 
 def spikes_counted(game_name: str, state: np.ndarray) -> float:
-    """What `chess-snn analyse` counts."""
+    """Spikes that `chess-snn analyse` counts."""
     game = get_game(game_name)
     network = find_model(SHIPPED[game_name]).load(game)
     planes = network_input(game.planes(state[None]), game.spec.board_shape)

@@ -1,4 +1,4 @@
-"""From presets, files and ``--set a.b=v`` to a :class:`CampaignConfig`, and back to TOML.
+"""Read presets, files and ``--set a.b=v`` into a :class:`CampaignConfig`, and write it as TOML.
 
 Later sources win: defaults, preset, file, single settings. Nothing unknown is ignored, except that
 files may still have settings that were removed.

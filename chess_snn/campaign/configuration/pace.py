@@ -26,12 +26,11 @@ class ExecutionSettings:
     """Devices and workers. They change the pace, and the result only by rounding."""
 
     device: DeviceChoice = "auto"
-    """Where networks run: `cpu`, `cuda` for every visible GPU, or `auto`: GPUs if there are any."""
+    """Device of networks: `cpu`, `cuda` for every visible GPU, or `auto`: GPUs if there are any."""
     gpus: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)
     """Which of the visible GPUs, counted from 0; `[]` takes all of them."""
     self_play_device: SelfPlayDevice = "same"
-    """Where games are played: on the `same` devices as training, or on the `cpu` while GPUs
-    train."""
+    """Device of self-play: the `same` as that of training, or the `cpu` while GPUs train."""
     workers: int = Field(default=0, ge=0, le=1024)
     """Number of worker processes that play, rounded down to a multiple of the devices. 0 uses every
     device, as far as memory and the games of an iteration suffice."""

@@ -33,7 +33,7 @@ _SHAPE: Final = tuple(
 """Settings of a network where 0 takes the value of its size."""
 
 PromotionRule = Literal["sprt", "score"]
-"""What decides on the champion."""
+"""Rule that decides on the champion."""
 
 
 @settings_class("campaign")
@@ -57,7 +57,7 @@ class NetworkSettings:
     """Which network learns. A 0 takes the value of `net.size`."""
 
     size: Size = "tiny"
-    """In this order: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
+    """Sizes in this order: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
     activation: Activation = "lif"
     """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick, so that it needs one
     convolution a layer; `relu` is the baseline. Settings of other neurons are ignored."""
@@ -118,8 +118,8 @@ class EvaluationSettings:
     """Openings of a match, each played with both colours. In a game of one player: seeds, each
     played by both players."""
     openings: OpeningSource = "book"
-    """Where matches begin: `book`, short balanced lines that come with chess-snn, or `random`,
-    after four random plies. A game of one player has `random` ones, at its start."""
+    """Openings of matches: `book`, short balanced lines that come with chess-snn, or `random`,
+    four random plies. A game of one player has `random` ones, at its start."""
     max_plies: int = Field(default=200, ge=1, le=100_000)
     """Games are truncated after this many plies, and with two players scored as drawn."""
     simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
@@ -170,7 +170,7 @@ class PromotionSettings:
     """When an evaluated generation, the candidate, becomes the champion."""
 
     rule: PromotionRule = "sprt"
-    """What promotes a candidate: `sprt`, a match against the champion, or `score`, its mean score
+    """Promotes a candidate by `sprt`, a match against the champion, or by `score`, its mean score
     over the opponents. With `sprt` a sequential test ends the match, or its openings are played;
     then the candidate is promoted unless all games so far rate it below the champion."""
     elo0: Elo = -75.0

@@ -102,7 +102,7 @@ class Model:
     config: CampaignConfig | None = None
     """Settings of the campaign that trained it; None if that is not known."""
     campaign: CampaignFolder | None = None
-    """That it lies in."""
+    """Campaign that it lies in."""
     facts: Json = field(default_factory=dict, hash=False)
     """Content of the description of an exported network."""
     simulations: int = 0

@@ -71,7 +71,7 @@ class NetworkVersion:
     rating: RatingFacts | None = None
     """Among the players of the campaign alone."""
     ladder_test: LadderTestFacts | None = None
-    """On the ladder's scale; None without a ladder test."""
+    """Rating on the ladder's scale; None without a ladder test."""
     strength: Strength | None = None
     """Strength on the scale that campaigns share; None where it was not measured."""
     promotion: PromotionFacts | None = None

@@ -24,11 +24,12 @@ _KEPT_NETWORKS: Final = 3
 _kept: Final[dict[tuple[Path, str, Precision, str, int], OwnedEvaluator]] = {}
 """The one that was asked for last is the last."""
 _GAMES_A_GROUP: Final = 512
-"""On a GPU, unless there are more games than ``_MOST_GROUPS`` groups of so many. For two processes
-of 512 games on an H200, two groups are as fast as four, and 1.5 to 1.8 times as fast as eight."""
+"""Games of a group on a GPU, unless there are more than ``_MOST_GROUPS`` such groups. For two
+processes of 512 games on an H200, two groups are as fast as four, and 1.5 to 1.8 times as fast as
+eight."""
 _LEAST_GROUPS, _MOST_GROUPS = 2, 8
-"""On a GPU. While one is in the network, the others are in their trees, which takes three times as
-long as a network of the size `small` on a large GPU, or more."""
+"""Groups on a GPU. While one is in the network, the others are in their trees, which takes three
+times as long as a network of the size `small` on a large GPU, or more."""
 
 _MEASURED_POSITIONS = 512
 

@@ -36,7 +36,7 @@ def window_iterations(folder: CampaignFolder, iteration: int) -> range:
         DamagedFolderError: a shard is missing, or its manifest is damaged.
     """
     wanted, first = window_capacity(folder, iteration), iteration + 1
-    # What was removed on purpose was removed with all before it.
+    # Removal on purpose takes the oldest first: everything before a removed shard is gone too.
     while first > 0 and wanted > 0 and not is_removed(folder, folder.shard(first - 1, 0)):
         first -= 1
         wanted -= num_positions(folder, first)

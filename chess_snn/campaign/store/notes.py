@@ -31,8 +31,8 @@ from chess_snn.types import Json
 from chess_snn.wording import counted
 
 Event = Literal["quarantined", "rebuilt", "dropped"]
-"""What happened to an artifact: it was corrupt and is in quarantine; it was rebuilt from its
-inputs; or it cannot be rebuilt, and training continues without it."""
+"""Events of an artifact: it was corrupt and is in quarantine; it was rebuilt from its inputs; or
+it cannot be rebuilt, and training continues without it."""
 
 @dataclass(frozen=True, slots=True)
 class Note:

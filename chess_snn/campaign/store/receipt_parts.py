@@ -150,7 +150,7 @@ class StageSeconds:
     evaluation_hidden: float
     """The part of it during which the next iteration was under way already."""
     iteration: float
-    """From the beginning of the iteration to its receipt."""
+    """Time from the beginning of the iteration to its receipt."""
     gating_match: float = 0.0
     """Seconds of games against the champion; 0 where there were none."""
 

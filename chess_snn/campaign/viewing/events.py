@@ -64,7 +64,7 @@ class StageProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At this pace; None while there is no pace or no total, and once it has ended."""
+        """Time left at this pace; None without a pace or a total, and once it has ended."""
         if self.has_ended or not self.total or not self.per_s:
             return None
         return max(0.0, (self.total - self.done) / self.per_s)

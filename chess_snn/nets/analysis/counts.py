@@ -1,4 +1,4 @@
-"""What a network does on given positions: its spikes, operations without zeros, and membranes.
+"""Activity of a network on given positions: its spikes, operations without zeros, and membranes.
 
 All counts are those of NeuroBench 2.3 (Yik et al., Nature Communications 16:1545, 2025; its code is
 the reference), to the last one. A *synaptic operation* is one weight that one number passes: a

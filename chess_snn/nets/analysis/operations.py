@@ -1,4 +1,4 @@
-"""What one evaluation costs, counted from a network's shape alone.
+"""Cost of one evaluation, counted from a network's shape alone.
 
 Operations are those of the passes of :class:`chess_snn.nets.inference.InferenceNetwork` over one
 position, with normalisation folded and all ticks together; the ReLU baseline is the case of one

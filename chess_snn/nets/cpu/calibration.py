@@ -136,7 +136,7 @@ def _path() -> Path:
 
 
 def _read() -> dict[str, object]:
-    """What is kept; nothing where that is missing or damaged, since it can be measured again."""
+    """Read the stored measurements; none if they are missing or damaged: they can be repeated."""
     try:
         kept = json.loads(_path().read_bytes())
     except (OSError, ValueError):

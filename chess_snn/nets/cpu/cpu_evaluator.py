@@ -97,7 +97,7 @@ class CpuEvaluator:
         wdl_stm = np.empty((len(planes), num_wdl(self.network.spec)), dtype=np.float32)
 
         def answer(rows: slice) -> None:
-            # Of this thread: it may lose its core to others meanwhile.
+            # Time of this thread alone, which may lose its core to others meanwhile.
             start = time.thread_time()
             legal_logits[rows, :num_columns], value_stm[rows], wdl_stm[rows] = self._answer(
                 planes[rows], in_use[rows], num_legal[rows]

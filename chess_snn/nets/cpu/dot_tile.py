@@ -22,7 +22,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 TILE_SQUARES: Final = 4
-"""Of one row of the board: with so many sums, no product waits for the one before."""
+"""Squares of one row of the board: with so many sums, no product waits for the one before."""
 INPUTS_OF_PRODUCT: Final = 4
 """Multiplied and added in one lane."""
 
@@ -270,7 +270,7 @@ class Tile:
         return self._builder.call(known or ir.Function(module, kind, instruction), values)
 
     def _rounded(self, floats: Any) -> Any:
-        """To bfloat16, of numbers halfway to the even one, as float32."""
+        """Round to bfloat16, from halfway to the even number, and return float32."""
         builder, ints = self._builder, self._ints
         bits = builder.bitcast(floats, ints)
         is_odd = builder.and_(builder.lshr(bits, ir.Constant(ints, 16)), ir.Constant(ints, 1))

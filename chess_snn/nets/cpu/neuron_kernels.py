@@ -97,7 +97,7 @@ def fire_and_keep_charge(
     current: np.ndarray, spikes: np.ndarray, charges: np.ndarray,
     decay: np.float32, threshold: np.float32,
 ) -> None:
-    """As :func:`fire`; also stores h [T, n] for :func:`backward`."""
+    """Fire as :func:`fire` does; also store h [T, n] for :func:`backward`."""
     ticks, num_neurons = spikes.shape
     static = len(current) == 1
     charge = np.empty(BLOCK, np.float32)
@@ -194,8 +194,8 @@ def _compile_store(block: Any, target: Any) -> Any:
     def store_bfloat16(block: Any, target: Any) -> None:
         bits = block.view(np.uint32)
         for i in range(len(target)):
-            # To the nearest, ties to even: add just under half of the last place kept, and one
-            # more where that place is odd.
+            # Round to the nearest, ties to even: add just under half of the last place kept, and
+            # one more where that place is odd.
             odd = (bits[i] >> _HALF_WORD) & _LOW_BIT
             target[i] = np.uint16((bits[i] + _ROUND + odd) >> _HALF_WORD)
 

@@ -63,7 +63,7 @@ def spikes_of_current(threshold: float, levels: int) -> np.float32 | None:
 
 
 class CompiledTrunk(nn.Module):
-    """From planes to what the heads read: spikes of the value head, rates of the policy head."""
+    """Computes what the heads read: spikes of the value head, rates of the policy head."""
 
     def __init__(self, convs: Sequence[nn.Conv2d], config: NetConfig) -> None:
         """Round the weights of ``convs`` and order them as the kernel reads them.
@@ -119,7 +119,7 @@ def _tiles(weight: Tensor) -> np.ndarray:
 
 
 def _filled(tensor_X: Tensor, multiple: int, dim: int) -> Tensor:
-    """With zeros at the end of a dimension, up to a multiple."""
+    """Pad a dimension with zeros at its end, up to a multiple."""
     missing = -tensor_X.shape[dim] % multiple
     zeros = tensor_X.new_zeros([*tensor_X.shape[:dim], missing, *tensor_X.shape[dim + 1 :]])
     return torch.cat([tensor_X, zeros], dim)

@@ -51,7 +51,7 @@ def convolve_and_fire(
     with on_device_of(x_TBCHW):
         kernels.convolve_and_fire[(tiles,)](
             _signed(x_TBCHW), weight, scale_C, bias_C,
-            # What there is none of has a stand-in that is not read.
+            # A missing tensor has a stand-in that is not read.
             bias_C if shortcut_TBCHW is None else shortcut_TBCHW,
             bias_C if total_TBCHW is None else total_TBCHW,
             _signed(fired_TBCHW), num_rows,

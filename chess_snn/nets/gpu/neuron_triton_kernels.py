@@ -77,7 +77,7 @@ def fire_and_keep_charge(
     current, spikes, charges, num_neurons, CURRENT_MOVES: tl.constexpr, DECAY: tl.constexpr,
     THRESHOLD: tl.constexpr, TICKS: tl.constexpr, BLOCK: tl.constexpr,
 ):
-    """As :func:`fire` without bias; also stores h for :func:`backward`."""
+    """Fire as :func:`fire` does without bias; also store h for :func:`backward`."""
     neuron, inside, stride = _neurons_of_program(num_neurons, BLOCK)
     membrane = tl.zeros((BLOCK,), tl.float32)
     for tick in tl.static_range(TICKS):

@@ -128,7 +128,7 @@ class _NormaliseAndFire(torch.autograd.Function):
     ) -> tuple[Tensor | None, Tensor]:
         branch_TRC, ticks = _rows(branch), constants["ticks"]
         spikes_TRC = branch_TRC.new_empty(ticks, *branch_TRC.shape[1:])
-        # What a kernel does not use is any tensor.
+        # Any tensor will do for one that a kernel does not use.
         current_TRC = torch.empty_like(branch_TRC) if keeps_current else branch_TRC
         shortcut_TRC = branch_TRC if shortcut is None else _rows(shortcut)
         constants = constants | {"MOVES": len(branch_TRC) == ticks, "KEEPS": keeps_current}

@@ -226,7 +226,7 @@ def _follow(running, newest, inside, MOMENTUM: tl.constexpr):
 def _moments(
     mean, variance, weight, column, CHANNELS: tl.constexpr, EPSILON: tl.constexpr
 ):
-    """Of each column: the mean, 1 / standard deviation, and that times the weight."""
+    """Mean of each column, 1 / standard deviation, and that times the weight."""
     deviations = tl.rsqrt(_of_channels(variance, column, CHANNELS) + EPSILON)
     scale = deviations * _of_channels(weight, column, CHANNELS)
     return _of_channels(mean, column, CHANNELS), deviations, scale

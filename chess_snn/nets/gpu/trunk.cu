@@ -92,7 +92,7 @@ __device__ float number_of(int sum) {
     return __uint_as_float(BASE_BITS + sum) - BASE;
 }
 
-// What a thread has in the 16 squares and 8 channels of one product: two neighbouring channels of
+// Share of a thread in the 16 squares and 8 channels of one product: two neighbouring channels of
 // the squares `row` and `row + 8`. All that is below runs over these in the same order.
 struct Thread {
     unsigned lane, share, board, first_square;
@@ -110,7 +110,7 @@ struct Thread {
     __device__ unsigned channel(unsigned eight) const {
         return share * COLUMNS + eight * 8 + lane % 4 * 2;
     }
-    // Of the shortcut of one tile and two groups of 8 channels: 16 bytes.
+    // Address of the shortcut of one tile and two groups of 8 channels: 16 bytes.
     __device__ unsigned shortcut(unsigned tile, unsigned pair) const {
         return SHORTCUT + ((tile * PAIRS + pair) * THREADS + threadIdx.x) * CHUNK;
     }

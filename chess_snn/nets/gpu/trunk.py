@@ -115,7 +115,7 @@ def can_fuse_trunk(spec: GameSpec, config: NetConfig, device: torch.device) -> b
 
 
 class FusedTrunk(nn.Module):
-    """From the currents of the stem to the spikes of the last block and the policy head's rates."""
+    """Computes the last block's spikes and the policy head's rates from the stem's currents."""
 
     weight: Tensor
     """int8[L, taps, steps of 32 inputs, groups of 16 outputs, lanes, bytes]."""

@@ -53,7 +53,7 @@ def level_thresholds(
 
 
 class _Spikes(torch.autograd.Function):
-    """On any device; it keeps the currents."""
+    """Spikes and their gradient on any device; it keeps the currents."""
 
     @staticmethod
     def forward(ctx: Any, current_X: Tensor, threshold: float, levels: int) -> Tensor:

@@ -32,9 +32,9 @@ TYPICAL_LOG_PLIES = 4.0
 """Log(1 + plies left) of some 50 plies, which is added to what the readout says: no step is wasted
 on learning the scale."""
 INPUTS_MULTIPLE = {"cpu": 1, "cuda": 8}
-"""Of the first convolution's channels, by device: cuDNN has its fast kernels for these alone."""
+"""Multiple of the first convolution's channels, by device: cuDNN is fast with these alone."""
 MOST_NORM_TICKS = 4
-"""Of neurons that fire in the pass that normalises: it holds the charges of all ticks in registers.
+"""Ticks of neurons that fire in the pass that normalises: it holds the charges of all in registers.
 """
 
 
@@ -209,7 +209,7 @@ class ValueHead(nn.Module):
         self.plies_left_readout = nn.Linear(config.value_hidden, 1)
 
     def forward(self, fired_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
-        """What is predicted of the game's end, and of how far away it is.
+        """Predict the game's end, and how far away it is.
 
         Logits float32[B, V], see :mod:`chess_snn.nets.model.values`; and log(1 + plies left)
         float32[B].

@@ -49,9 +49,9 @@ class LegalOutput:
     legal_logits_BL: Tensor
     """float32[B, L]; of the columns behind a list, -inf or anything else, without gradient."""
     value_logits_BV: Tensor
-    """As in :class:`NetworkOutput`."""
+    """Same as in :class:`NetworkOutput`."""
     plies_left_B: Tensor
-    """As in :class:`NetworkOutput`."""
+    """Same as in :class:`NetworkOutput`."""
 
 
 class Network(nn.Module):

@@ -130,7 +130,7 @@ class TickMemory:
     num_neurons: int
     """n, the numbers of one tick."""
     tick_stride: int
-    """From one tick to the next: n, or 0 where all ticks are one (an expanded view)."""
+    """Distance from one tick to the next: n, or 0 where all ticks are one (an expanded view)."""
 
 
 def tick_memory(tensor_TX: Tensor) -> TickMemory:

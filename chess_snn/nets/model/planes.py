@@ -1,4 +1,4 @@
-"""From bitboards to the network's input, on the device.
+"""Makes the network's input of bitboards, on the device.
 
 Dimensions: B positions, P planes, S = H * W squares.
 """
@@ -15,7 +15,7 @@ from chess_snn.types import UInt64Array
 _BITS_A_BYTE = 8
 _BYTES_A_WORD = 8
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""By their size in bytes: numpy has no bfloat16, and a pattern of bits needs none."""
+"""Types by their size in bytes: numpy has no bfloat16, and a pattern of bits needs none."""
 _LOW_BIT = np.uint64(1)
 
 

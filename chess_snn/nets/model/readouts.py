@@ -29,7 +29,7 @@ from chess_snn.types import Float32Array, Int64Array
 
 IntegerArray = NDArray[np.integer[Any]]
 ACTIONS_OF_A_BLOCK: Final = 16
-"""That a program on a GPU reads at a time."""
+"""Actions that a program on a GPU reads at a time."""
 _BEHIND: Final = float("-inf")
 _OFF_BOARD: Final = -1
 _LANES: Final = 16
@@ -54,9 +54,9 @@ class PolicyReadout:
 
     spec: GameSpec
     layer: nn.Linear
-    """Of the square that an action leaves, [P, C]; or of the whole board, [A, H * W * C]."""
+    """Weights of the square that an action leaves, [P, C]; or of the board, [A, H * W * C]."""
     target: nn.Linear | None
-    """Of the square that an action goes to, [P, C] without a bias."""
+    """Weights of the square that an action goes to, [P, C] without a bias."""
 
     @property
     def is_dense(self) -> bool:
@@ -128,7 +128,7 @@ class PolicyReadout:
     def _choose_legal(
         self, rate_BCHW: Tensor, legal_actions_BL: Tensor, num_legal_B: Tensor
     ) -> Tensor:
-        """From the logits of all actions."""
+        """Choose the legal ones from the logits of all actions."""
         columns_L = torch.arange(legal_actions_BL.shape[1], device=rate_BCHW.device)
         behind_BL = columns_L >= num_legal_B.unsqueeze(1)
         actions_BL = legal_actions_BL.long().masked_fill(behind_BL, 0)
@@ -140,7 +140,7 @@ class PolicyReadout:
         return logits_BL.masked_fill(behind_BL, _BEHIND)
 
     def _of_squares(self, rate_BCHW: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What the squares say, float32[B, A]: of actions that leave them, and that go to them."""
+        """Logits of the squares, float32[B, A]: of actions that leave them, and that go to them."""
         rates = squares_first(rate_BCHW) if self.is_dense else rate_BCHW.movedim(-3, -1)
         logits_BA = read_float32(self.layer, rates).flatten(1)
         if self.target is None:
@@ -163,7 +163,7 @@ def _target_actions(spec: GameSpec, device: torch.device | str = "cpu") -> Tenso
 
 
 class _LegalReadout(torch.autograd.Function):
-    """As many dot products as there are legal actions, and not one for each action.
+    """Computes as many dot products as there are legal actions, and not one for each action.
 
     Takes rates float32[B, S, C], weight [P, C] and bias [P] of the readout, weight [P, C] or [0, C]
     of its targets, the table of their actions [A], legal actions [B, L] and their numbers [B];

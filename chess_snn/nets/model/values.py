@@ -1,4 +1,4 @@
-"""What the outputs of a value head stand for, by the kind of value that a game has.
+"""Meaning of the outputs of a value head, by the kind of value that a game has.
 
 - Win, draw and loss: three logits.
 - A return: logits of ``NUM_BINS`` returns between 0 and the game's ``value_limit``, closest

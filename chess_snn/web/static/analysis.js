@@ -1,4 +1,4 @@
-// What a search found: bars of win, draw and loss and of the value, candidate moves, a line.
+// Results of a search: bars of win, draw and loss and of the value, candidate moves, a line.
 
 import { counted } from "./words.js";
 
