@@ -78,12 +78,13 @@ def test_damage_that_workers_meet_is_mended_and_their_calls_are_made_again(
     folder: CampaignFolder, tmp_path: Path
 ) -> None:
     shutil.copytree(folder.path, tmp_path / "originals")
+    noted = read_notes(folder)
     folder.shard(0, 1).write_bytes(b"")
     folder.shard(1, 0).unlink()
     told: list[str] = []
     with rebuilds_by(rebuilder_from_copies(folder, tmp_path / "originals", told).run):
         assert run_all_on_devices([(count_games, shard) for shard in shards_of(folder)]) == [3] * 4
-    assert [note.event for note in read_notes(folder)] == [
+    assert [note.event for note in read_notes(folder) if note not in noted] == [
         "quarantined", "rebuilt", "rebuilt",
     ]
 
