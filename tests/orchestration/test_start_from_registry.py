@@ -35,10 +35,9 @@ def test_a_campaign_starts_from_the_registered_champion(tmp_path, monkeypatch):
     config = load_config(settings=["net.size=tiny", "net.ticks=3"])
     parent = CampaignFolder.create(tmp_path / "parent", config)
     tracker = CampaignTracker(tracking_uri(), parent, configuration=config_values(config))
-    tracker.record_iteration(
-        0, {"train/loss": 1.0}, made_version(1, tmp_path / "weights.safetensors"),
-        tmp_path / "weights.safetensors",
-    )
+    weights = tmp_path / "weights.safetensors"
+    version = made_version(1, weights, campaign_id=parent.campaign_id)
+    tracker.record_iteration(0, {"train/loss": 1.0}, version, weights)
     tracker.promote(1)
     changes = [word for setting in SETTINGS for word in ("--set", setting)]
     done = subprocess.run(
