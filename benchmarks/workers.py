@@ -91,7 +91,7 @@ def _measure_workers(report: Report, scratch: Path, quick: bool) -> float:
 
 def _play(directory: Path, num_workers: int, shards: int, games: int) -> float:
     """Seconds that ``num_workers`` take for the shards, after one shard each to warm up."""
-    compute: Any = importlib.import_module("tasks.compute")
+    compute: Any = importlib.import_module("chess_snn.tasks.compute")
     config = load_config(settings=(
         *_SETTINGS, f"execution.workers={num_workers}", f"self_play.games_per_shard={games}",
         f"self_play.concurrent_games={games}",
@@ -103,7 +103,7 @@ def _play(directory: Path, num_workers: int, shards: int, games: int) -> float:
     begin_iteration(folder, 0, 0.0)
 
     def play(numbers: range) -> None:
-        # Not by tasks.remote, which takes all threads of the worker's slot.
+        # Not by chess_snn.tasks.remote, which takes all threads of the worker's slot.
         compute.run_all_on_devices([(play_shard, folder.path, 0, number) for number in numbers])
 
     compute.start()

@@ -36,9 +36,7 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 
 def _kernels_key() -> str:
     """Digest numba, and every source that has kernels: all that name this module, and itself."""
-    package = Path(__file__).parent
-    digest = sources_digest(package.parent, [package.name], lambda text: b"chess_snn.jit" in text)
-    return f"{numba.__version__}-{digest}"
+    return f"{numba.__version__}-{sources_digest(lambda text: b'chess_snn.jit' in text)}"
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):

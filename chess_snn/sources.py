@@ -1,9 +1,10 @@
 """Which program this is, to the byte, and what it runs on."""
 
+import glob
 import hashlib
 import platform
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -11,30 +12,28 @@ from typing import Final
 from chess_snn import __version__
 from chess_snn.cores import num_cores
 
-_ROOT: Final = Path(__file__).parents[1]
-_OWN_PACKAGES: Final = ("chess_snn", "flows", "tasks")
-"""Side by side in a checkout and where they are installed."""
+_PACKAGE: Final = Path(__file__).parent
+_ROOT: Final = _PACKAGE.parent
 
 _DIGEST_LENGTH: Final = 16
 
 
 def sources_digest(
-    root: Path, packages: Sequence[str], counts: Callable[[bytes], bool] = lambda _: True
+    counts: Callable[[bytes], bool] = lambda _: True, package: Path = _PACKAGE
 ) -> str:
-    """Digest of names and contents of all Python files of ``packages`` in ``root``; 16 digits.
+    """Digest of names and contents of all Python files of ``package``; 16 digits.
 
     Args:
-        root: what names are told from.
-        packages: names of folders in it.
         counts: whether a file with this content counts; by default all do.
+        package: the folder, and those to which it has links.
     """
     digest = hashlib.sha256()
-    for package in packages:
-        for path in sorted((root / package).rglob("*.py")):
-            content = path.read_bytes()
-            if counts(content):
-                digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
-                digest.update(content)
+    # Path.rglob does not follow links, by which a checkout has chess_snn.flows and chess_snn.tasks.
+    for name in sorted(glob.iglob("**/*.py", root_dir=package, recursive=True)):  # noqa: PTH207
+        content = (package / name).read_bytes()
+        if counts(content):
+            digest.update(f"{name} {len(content)}\n".encode())
+            digest.update(content)
     return digest.hexdigest()[:_DIGEST_LENGTH]
 
 
@@ -51,7 +50,7 @@ def provenance() -> dict[str, str]:
     return {
         "version": __version__,
         **({} if commit is None else {"commit": commit}),
-        "sources": sources_digest(_ROOT, _OWN_PACKAGES),
+        "sources": sources_digest(),
         "torch": str(torch.__version__),  # with its build, which the package's metadata may lack
         "python": platform.python_version(),
         "machine": f"{platform.node()}: {platform.system()}, {platform.machine()}, "

@@ -40,10 +40,9 @@ from chess_snn.campaign.viewing.events import (
 )
 from chess_snn.campaign.viewing.up_to_date import note_up_to_date
 from chess_snn.data import is_committed
-from chess_snn.interrupts import listen_again
-from flows import parameters
-from flows.cluster import watched_workers
-from flows.context import (
+from chess_snn.flows import parameters
+from chess_snn.flows.cluster import watched_workers
+from chess_snn.flows.context import (
     CampaignRun,
     campaign_tag,
     close_stale_flow_runs,
@@ -54,10 +53,10 @@ from flows.context import (
     tag_flow_run,
     untagged_tasks,
 )
-from flows.finished import record_finished
-from flows.iteration import run_iterations
-from flows.links import flow_run_link
-from flows.listeners import (
+from chess_snn.flows.finished import record_finished
+from chess_snn.flows.iteration import run_iterations
+from chess_snn.flows.links import flow_run_link
+from chess_snn.flows.listeners import (
     alarm_events,
     iteration_table,
     live_file,
@@ -65,13 +64,14 @@ from flows.listeners import (
     log_lines,
     progress_artifact,
 )
-from flows.prefect_errors import log_sentences, quiet_terminal
-from flows.servers import call_with_server
-from tasks import compute, record, remote
-from tasks.compute import TRAINER, run_on_device
-from tasks.progress import ProgressBoard
-from tasks.stages import evaluate_final, train_first, train_supervised
-from tasks.tracking import tracking_uri
+from chess_snn.flows.prefect_errors import log_sentences, quiet_terminal
+from chess_snn.flows.servers import call_with_server
+from chess_snn.interrupts import listen_again
+from chess_snn.tasks import compute, record, remote
+from chess_snn.tasks.compute import TRAINER, run_on_device
+from chess_snn.tasks.progress import ProgressBoard
+from chess_snn.tasks.stages import evaluate_final, train_first, train_supervised
+from chess_snn.tasks.tracking import tracking_uri
 
 
 def _run_name() -> str:

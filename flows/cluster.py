@@ -13,17 +13,17 @@ from chess_snn.campaign.machine.training_launch import choose_ranks, training_gp
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError
+from chess_snn.tasks import compute
+from chess_snn.tasks.cluster.identity import IDENTITY
+from chess_snn.tasks.cluster.nannies import local_cluster
+from chess_snn.tasks.cluster.programs import check_scheduler
+from chess_snn.tasks.cluster.security import security_of
+from chess_snn.tasks.cluster.worker_pool import WorkerPool
+from chess_snn.tasks.cluster.worker_setup import DASK_SETTINGS
+from chess_snn.tasks.progress import ProgressBoard
+from chess_snn.tasks.remote import PROGRESS_TOPIC
 from chess_snn.types import LogFn
 from chess_snn.wording import counted
-from tasks import compute
-from tasks.cluster.identity import IDENTITY
-from tasks.cluster.nannies import local_cluster
-from tasks.cluster.programs import check_scheduler
-from tasks.cluster.security import security_of
-from tasks.cluster.worker_pool import WorkerPool
-from tasks.cluster.worker_setup import DASK_SETTINGS
-from tasks.progress import ProgressBoard
-from tasks.remote import PROGRESS_TOPIC
 
 _CERTIFICATES: Final = "cluster.certificates"
 _WAIT_S: Final = 300.0

@@ -34,12 +34,12 @@ from prefect.utilities.engine import link_state_to_task_run_result
 
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
-from flows.links import link_report
-from tasks import compute
-from tasks.cluster.worker_pool import WorkerPool
-from tasks.progress import ProgressBoard, Stage
-from tasks.record import record
-from tasks.stages import report
+from chess_snn.flows.links import link_report
+from chess_snn.tasks import compute
+from chess_snn.tasks.cluster.worker_pool import WorkerPool
+from chess_snn.tasks.progress import ProgressBoard, Stage
+from chess_snn.tasks.record import record
+from chess_snn.tasks.stages import report
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -7,14 +7,14 @@ from prefect import get_run_logger
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.viewing.events import Listener
 from chess_snn.errors import CorruptDataError
+from chess_snn.flows.context import close_stale_flow_runs
+from chess_snn.flows.links import link_report
+from chess_snn.flows.listeners import log_lines
+from chess_snn.tasks import record
+from chess_snn.tasks.progress import ProgressBoard
+from chess_snn.tasks.stages import report
+from chess_snn.tasks.tracking import TrackingError
 from chess_snn.wording import counted
-from flows.context import close_stale_flow_runs
-from flows.links import link_report
-from flows.listeners import log_lines
-from tasks import record
-from tasks.progress import ProgressBoard
-from tasks.stages import report
-from tasks.tracking import TrackingError
 
 
 def record_at_rest(folder: CampaignFolder) -> int:

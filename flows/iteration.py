@@ -41,19 +41,18 @@ from chess_snn.campaign.strength.match_schedule import converts, generation_matc
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.alarms import Alarm, find_alarms
 from chess_snn.campaign.viewing.results import result_rows
-from chess_snn.wording import counted
-from flows.context import (
+from chess_snn.flows.context import (
     CampaignRun,
     Handoff,
     show_in_mlflow,
     stand_for_flow_run,
     untagged_tasks,
 )
-from flows.listeners import worker_shares
-from flows.prefect_errors import await_server
-from tasks import compute
-from tasks.progress import Stage
-from tasks.stages import cancelled_by_stop, evaluate, gating_match, promote, self_play, train
+from chess_snn.flows.listeners import worker_shares
+from chess_snn.flows.prefect_errors import await_server
+from chess_snn.tasks import compute, stages
+from chess_snn.tasks.progress import Stage
+from chess_snn.wording import counted
 
 _MOST_ALIVE = 2
 _WAITING_TASKS_AHEAD = 64
@@ -145,7 +144,7 @@ def _call_flow(run: CampaignRun, handoff: Handoff) -> Receipt:
     """The iteration's flow; called again where the server went away before it began."""
     has_begun, of_campaign = False, contextvars.copy_context()
 
-    @cancelled_by_stop
+    @stages.cancelled_by_stop
     def run_iteration(directory: str, iteration: int) -> Receipt:
         """Play, train, evaluate and promote; only what is not committed yet is done.
 
@@ -213,7 +212,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
 
     num_games = config.self_play.games_per_iteration
     with board.stage(number, events.SELF_PLAY, "games", num_games) as playing:
-        shards = self_play.map(
+        shards = stages.self_play.map(
             unmapped(folder), unmapped(number), range(num_shards(folder, number))
         )
         played = shards.result()
@@ -225,7 +224,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     new_positions = sum(done.result.statistics.positions for done in played)
     num_steps = config.training.num_steps(new_positions)
     with board.stage(number, events.TRAINING, "steps", num_steps) as training:
-        trained = train.submit(folder, number, wait_for=shards)
+        trained = stages.train.submit(folder, number, wait_for=shards)
         training_facts = trained.result()
     handoff.trained.set_result(None)
 
@@ -234,7 +233,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     if is_evaluated(folder, number + 1):
         num_games = _num_games(folder, number + 1)
         with board.stage(number, events.EVALUATION, "games", num_games) as evaluating:
-            last_task = evaluate.submit(folder, number + 1, wait_for=[trained])
+            last_task = stages.evaluate.submit(folder, number + 1, wait_for=[trained])
             evaluation = last_task.result()
 
     handoff.wait_for_predecessor()
@@ -243,7 +242,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     if (match := gating_match_of(folder, number + 1)) is not None:
         # How many games it takes is not known before.
         with board.stage(number, events.GATING_MATCH, "games", total=0) as gating:
-            last_task = gating_match.submit(
+            last_task = stages.gating_match.submit(
                 folder, match, pool.num_workers, wait_for=[last_task]
             )
             promotion = last_task.result()
@@ -255,7 +254,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
         iteration=time.monotonic() - began,
         gating_match=gating.seconds if gating else 0.0,
     )
-    promoted = promote.submit(
+    promoted = stages.promote.submit(
         folder, handoff.plan, [done.result for done in played], training_facts, evaluation,
         promotion, seconds, run.clock.elapsed_s,
         use_before.until(pool.use), wait_for=[last_task],

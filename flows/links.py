@@ -15,9 +15,9 @@ from prefect.utilities.urls import url_for
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.folder import REPORT
 from chess_snn.errors import without_credentials
-from flows.servers import is_embedded
-from tasks.tracking import TrackingError, is_server, tracking_uri
-from tasks.tracking.campaign_run import campaign_pages
+from chess_snn.flows.servers import is_embedded
+from chess_snn.tasks.tracking import TrackingError, is_server, tracking_uri
+from chess_snn.tasks.tracking.campaign_run import campaign_pages
 
 _logger = logging.getLogger(__name__)
 

@@ -25,10 +25,10 @@ from chess_snn.campaign.viewing.live import PERIOD_S as LIVE_PERIOD_S
 from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import UsageError, one_line
+from chess_snn.flows.links import artifact_key, mlflow_link
 from chess_snn.self_play import SelfPlayStatistics, combine
-from flows.links import artifact_key, mlflow_link
-from tasks.remote import Done
-from tasks.summary_lines import outcomes_text, promotion_line, was_played_now
+from chess_snn.tasks.remote import Done
+from chess_snn.tasks.summary_lines import outcomes_text, promotion_line, was_played_now
 
 PERIOD_S: Final = 2.0
 PAUSE_AFTER_FAILURE_S: Final = 30.0

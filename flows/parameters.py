@@ -27,9 +27,9 @@ from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.errors import CampaignError, ConfigError
+from chess_snn.flows.cluster import check_workers
 from chess_snn.settings import bounds, choices
-from flows.cluster import check_workers
-from tasks.tracking.fetching import fetch_model
+from chess_snn.tasks.tracking.fetching import fetch_model
 
 AS_PRESET: Final = "as the preset"
 """Chosen where a setting is left to the preset."""

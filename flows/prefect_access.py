@@ -20,7 +20,7 @@ AUTH_VARIABLE: Final = "PREFECT_API_AUTH_STRING"
 
 CREDENTIALS_FILE: Final = "credentials"
 SIGN_IN: Final = "/sign-in"
-"""Path of the page that keeps the credentials in the browser (:mod:`flows.prefect_app`)."""
+"""Path of the page (:mod:`.prefect_app`) that keeps the credentials in the browser."""
 
 _USER: Final = "chess-snn"
 _PASSWORD_BYTES: Final = 32

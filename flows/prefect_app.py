@@ -11,8 +11,8 @@ from prefect.settings import PREFECT_SERVER_API_HOST
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from chess_snn.flows.prefect_access import SIGN_IN
 from chess_snn.web.guard import Guard, own_names
-from flows.prefect_access import SIGN_IN
 
 _HEADERS: Final = {
     "Content-Security-Policy": "frame-ancestors 'none'",

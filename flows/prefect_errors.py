@@ -25,8 +25,8 @@ from prefect.settings import (
 )
 
 from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.tasks import compute
 from chess_snn.types import LogFn
-from tasks import compute
 
 ASK_TIMEOUT_S: Final = 15.0
 """Longest wait for a given server's first answer; Prefect tries four times to be connected."""

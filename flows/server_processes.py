@@ -1,7 +1,7 @@
 """Server processes: started, awaited, shared with other processes, and never left behind.
 
-While the record of a server is locked (:mod:`flows.server_records`), other processes on this
-machine share the server; on other machines a start is refused. A record without a lock names a
+While the record of a server is locked (:mod:`chess_snn.flows.server_records`), other processes on
+this machine share the server; on other machines a start is refused. A record without a lock names a
 process that a dead owner left: it is stopped before the next start. On Linux the kernel has told it
 to end already (:mod:`chess_snn.processes`).
 
@@ -29,10 +29,10 @@ from chess_snn import processes
 from chess_snn.data.files import writing
 from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.flows.server_records import ServerRecord, claim_record, read_record, write_record
 from chess_snn.ports import LOOPBACK, listening_socket
 from chess_snn.processes import describe_exit, log_tail
 from chess_snn.types import LogFn
-from flows.server_records import ServerRecord, claim_record, read_record, write_record
 
 HOST: Final = LOOPBACK
 """Embedded servers listen on loopback only: what is sent to them is not encrypted."""

@@ -30,20 +30,25 @@ from prefect.settings import (
 
 from chess_snn.credentials import Credentials
 from chess_snn.errors import without_credentials
-from chess_snn.ports import free_port
-from chess_snn.types import LogFn
-from chess_snn.web.guard import own_names
-from flows.prefect_access import AUTH_VARIABLE, kept_credentials, new_credentials, sign_in_link
-from flows.prefect_database import (
+from chess_snn.flows.prefect_access import (
+    AUTH_VARIABLE,
+    kept_credentials,
+    new_credentials,
+    sign_in_link,
+)
+from chess_snn.flows.prefect_database import (
     HOME_VARIABLE,
     PREFECT_DATABASE,
     database_variables,
     prepare_database,
 )
-from flows.prefect_errors import ServerGoneError, answering, check_server
-from flows.server_processes import HOST, ServerSpec, running_server
-from flows.server_records import is_claimed
-from tasks.tracking import artifact_directory, is_server, tracking_uri
+from chess_snn.flows.prefect_errors import ServerGoneError, answering, check_server
+from chess_snn.flows.server_processes import HOST, ServerSpec, running_server
+from chess_snn.flows.server_records import is_claimed
+from chess_snn.ports import free_port
+from chess_snn.tasks.tracking import artifact_directory, is_server, tracking_uri
+from chess_snn.types import LogFn
+from chess_snn.web.guard import own_names
 
 _Result = TypeVar("_Result")
 
@@ -85,7 +90,7 @@ def prefect_spec(
     return ServerSpec(
         name="Prefect server",
         command=[
-            sys.executable, "-m", "uvicorn", "--factory", "flows.prefect_app:create_app",
+            sys.executable, "-m", "uvicorn", "--factory", "chess_snn.flows.prefect_app:create_app",
             "--host", host, "--port", str(port), "--log-level", "warning",
         ],
         environment={
@@ -159,7 +164,7 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
 
     The server that ``PREFECT_API_URL`` names is used, if it is set. Otherwise one runs on loopback,
     with its data in ``directory``, until the block ends, and this process and those it starts use
-    it (:func:`flows.server_processes.running_server`).
+    it (:func:`chess_snn.flows.server_processes.running_server`).
 
     Raises:
         UsageError: the given server cannot be used; or a process on another machine runs one.
@@ -214,8 +219,8 @@ def mlflow_server(
 ) -> Iterator[str]:
     """Have MLflow's web pages for the length of the block, and yield their URL.
 
-    They show ``store``, by default :func:`tasks.tracking.tracking_uri`; if that is the address of a
-    server, it is yielded and nothing started. The log goes to ``directory``.
+    They show ``store``, by default :func:`chess_snn.tasks.tracking.tracking_uri`; if that is the
+    address of a server, it is yielded and nothing started. The log goes to ``directory``.
 
     Raises:
         UsageError: a process on another machine runs it.

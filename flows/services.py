@@ -1,8 +1,8 @@
 """Services that stay: a Prefect server, an MLflow server and a worker, for any number of campaigns.
 
-``chess-snn up`` starts one *supervisor* (:mod:`flows.supervisor`), whose children they are, and
-``chess-snn down`` stops it. Their data is in ``$CHESS_SNN_HOME/services``, and so is the record by
-which the next command finds them; the supervisor holds a lock on it::
+``chess-snn up`` starts one *supervisor* (:mod:`chess_snn.flows.supervisor`), whose children they
+are, and ``chess-snn down`` stops it. Their data is in ``$CHESS_SNN_HOME/services``, and so is the
+record by which the next command finds them; the supervisor holds a lock on it::
 
     supervisor ─┬─ Prefect server     runs, logs, deployments; SQLite
                 ├─ MLflow server      curves, models; SQLite and a folder of artifacts
@@ -27,12 +27,12 @@ from chess_snn import processes
 from chess_snn.credentials import Credentials, check_host
 from chess_snn.data.files import make_folder, writing
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError
+from chess_snn.flows.prefect_access import kept_credentials
+from chess_snn.flows.server_processes import HOST
+from chess_snn.flows.server_records import claim_record, has_ended, is_claimed, read_record
 from chess_snn.ports import check_port
 from chess_snn.settings import check_range
 from chess_snn.types import LogFn
-from flows.prefect_access import kept_credentials
-from flows.server_processes import HOST
-from flows.server_records import claim_record, has_ended, is_claimed, read_record
 
 RECORD_FILE: Final = "services.json"
 LOG_FILE: Final = "up.log"
@@ -61,7 +61,7 @@ class ServiceSettings:
     """Runs of deployments at once; a campaign alone takes every core or GPU."""
     credentials: Credentials | None = None
     """Required from every client of a server; without them, on loopback alone, Prefect's server
-    demands those of :func:`flows.prefect_access.kept_credentials` and MLflow's none."""
+    demands those of :func:`chess_snn.flows.prefect_access.kept_credentials` and MLflow's none."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, or would open a server to everyone."""
@@ -119,7 +119,7 @@ class ServicesRecord:
     """Address of the API."""
     mlflow_url: str
     made_credentials: bool = False
-    """Whether the Prefect server demands those of :func:`flows.prefect_access.kept_credentials`."""
+    """Whether the Prefect server demands those of :func:`.prefect_access.kept_credentials`."""
     summary: str = ""
     """Places of everything and the next steps; empty until all services have started."""
 

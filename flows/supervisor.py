@@ -30,16 +30,16 @@ from prefect.workers.process import ProcessWorker
 from chess_snn.credentials import CREDENTIALS_FILE_VARIABLE, Credentials
 from chess_snn.data import write_text
 from chess_snn.errors import UsageError
+from chess_snn.flows import servers
+from chess_snn.flows.prefect_access import AUTH_VARIABLE, CREDENTIALS_FILE
+from chess_snn.flows.prefect_database import HOME_VARIABLE
+from chess_snn.flows.prefect_errors import check_server
+from chess_snn.flows.server_processes import WATCH_PERIOD_S, Server, ServerSpec
+from chess_snn.flows.server_records import write_record
+from chess_snn.flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owned_folder
 from chess_snn.processes import KILL_TIMEOUT_S
+from chess_snn.tasks import tracking
 from chess_snn.types import LogFn
-from flows import servers
-from flows.prefect_access import AUTH_VARIABLE, CREDENTIALS_FILE
-from flows.prefect_database import HOME_VARIABLE
-from flows.prefect_errors import check_server
-from flows.server_processes import WATCH_PERIOD_S, Server, ServerSpec
-from flows.server_records import write_record
-from flows.services import WORKER_GRACE_S, ServiceSettings, ServicesRecord, owned_folder
-from tasks.tracking import EXPERIMENT, EXPERIMENT_TAGS, experiment_pages, local_tracking_uri
 
 START_TIMEOUT_S: Final = 180.0
 """Limit of each server. The first start creates databases: some 10 s for Prefect and 30 s for
@@ -202,7 +202,7 @@ def mlflow_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:
         options += ["--app-name", "basic-auth"]
         environment = _mlflow_users(directory, settings.credentials)
     return servers.mlflow_spec(
-        directory, port, local_tracking_uri(directory), host=host, options=options,
+        directory, port, tracking.local_tracking_uri(directory), host=host, options=options,
         environment=environment,
     )
 
@@ -242,10 +242,10 @@ def _mlflow_pages(settings: ServiceSettings, tell: LogFn) -> dict[str, str]:
         auth=None if given is None else (given.user, given.password), trust_env=False,
     ) as client:
         try:
-            answer = client.get("get-by-name", params={"experiment_name": EXPERIMENT})
+            answer = client.get("get-by-name", params={"experiment_name": tracking.EXPERIMENT})
             if answer.status_code == httpx.codes.NOT_FOUND:
-                tags = [{"key": name, "value": value} for name, value in EXPERIMENT_TAGS.items()]
-                answer = client.post("create", json={"name": EXPERIMENT, "tags": tags})
+                tags = [{"key": key, "value": tag} for key, tag in tracking.EXPERIMENT_TAGS.items()]
+                answer = client.post("create", json={"name": tracking.EXPERIMENT, "tags": tags})
             if answer.status_code == httpx.codes.UNAUTHORIZED:
                 raise UsageError(
                     "MLflow was first started with another user and password: use those, or delete "
@@ -255,7 +255,8 @@ def _mlflow_pages(settings: ServiceSettings, tell: LogFn) -> dict[str, str]:
         except httpx.HTTPError as error:
             tell(f"MLflow has no experiment yet, the first campaign creates it: {error}")
             return {}
-    return experiment_pages(settings.mlflow_url, found.get("experiment", found)["experiment_id"])
+    experiment_id = found.get("experiment", found)["experiment_id"]
+    return tracking.experiment_pages(settings.mlflow_url, experiment_id)
 
 
 def worker_spec(directory: Path, settings: ServiceSettings) -> ServerSpec:

@@ -25,10 +25,10 @@ from chess_snn.errors import (
 )
 from chess_snn.failpoints import failpoint
 from chess_snn.nets.gpu.gpu_faults import explain
+from chess_snn.tasks.cluster.identity import resource
+from chess_snn.tasks.cluster.worker_pool import WorkerPool
+from chess_snn.tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from chess_snn.types import LogFn
-from tasks.cluster.identity import resource
-from tasks.cluster.worker_pool import WorkerPool
-from tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 
 _Result = TypeVar("_Result")
 

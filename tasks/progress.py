@@ -88,7 +88,7 @@ class ProgressBoard:
             wait([mailbox.newest for mailbox in self._mailboxes], _END_PATIENCE_S)
 
     def handle_event(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        """Take a Dask event, ``(time, body)``; :mod:`tasks.remote` says what the body has."""
+        """Take a Dask event, ``(time, body)``, of :mod:`chess_snn.tasks.remote`."""
         body = event[1]
         if self._workers is not None:
             self._workers.handle_event(body)
@@ -246,7 +246,7 @@ class WorkerBoard:
         self._tallies: dict[str, _Tally] = {}
 
     def handle_event(self, body: Mapping[str, Any]) -> None:
-        """Take what a worker sent: see :mod:`tasks.remote`."""
+        """Take what a worker sent: see :mod:`chess_snn.tasks.remote`."""
         with self._lock:
             tally = self._tallies.setdefault(str(body["sender"]), _Tally())
             tally.add(body, self._clock())

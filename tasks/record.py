@@ -33,9 +33,9 @@ from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
 from chess_snn.sources import provenance
+from chess_snn.tasks.tracking import TrackingError, tracking_uri
+from chess_snn.tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 from chess_snn.types import Json, LogFn
-from tasks.tracking import TrackingError, tracking_uri
-from tasks.tracking.recorder import ALARMS_TAG, CampaignTracker
 
 SAMPLE_GAMES: Final = 10
 """Games of the newest iteration, among the files of the run."""

@@ -28,13 +28,13 @@ from chess_snn.campaign.strength.match_schedule import ScheduledMatch, is_final,
 from chess_snn.campaign.viewing import events
 from chess_snn.cores import num_cores, unbound
 from chess_snn.errors import ChessSnnError, MemoryExhaustedError, WorkersLostError
+from chess_snn.tasks.cluster.identity import own_device
 from chess_snn.types import Json, Progress
-from tasks.cluster.identity import own_device
 
 _Result = TypeVar("_Result")
 
 PROGRESS_TOPIC: Final = "progress"
-"""Dask topic of the events that :class:`tasks.progress.ProgressBoard` reads."""
+"""Dask topic of the events that :class:`chess_snn.tasks.progress.ProgressBoard` reads."""
 
 _EVENT_PERIOD_S = 0.5
 _REPLACED_AFTER_S: Final = 1.0
@@ -63,7 +63,7 @@ class Done(Generic[_Result]):
     worker: str
     """The worker's name."""
     device: str
-    """Name by :func:`tasks.cluster.identity.own_device`; empty if the worker has no place."""
+    """Name by :func:`.cluster.identity.own_device`; empty if the worker has no place."""
     seconds: float
     """Time that the worker spent on it."""
 

@@ -38,9 +38,8 @@ from chess_snn.campaign.strength.match_schedule import (
 from chess_snn.campaign.strength.matches import finish_match, unplayed_parts
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.failpoints import failpoint
-from chess_snn.types import Json
-from tasks import remote
-from tasks.compute import (
+from chess_snn.tasks import remote
+from chess_snn.tasks.compute import (
     BACKGROUND,
     RETRIES,
     TRAINER,
@@ -49,14 +48,15 @@ from tasks.compute import (
     is_worth_retrying,
     run_all_on_devices,
 )
-from tasks.remote import Call, Done
-from tasks.summary_lines import (
+from chess_snn.tasks.remote import Call, Done
+from chess_snn.tasks.summary_lines import (
     evaluation_line,
     matches_line,
     promotion_line,
     shard_line,
     training_line,
 )
+from chess_snn.types import Json
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -7,8 +7,8 @@ from chess_snn.campaign import Receipt
 from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.campaign.store.receipt_parts import EvaluationFacts, PromotionFacts, ShardFacts
 from chess_snn.self_play import SelfPlayStatistics
+from chess_snn.tasks.remote import Done
 from chess_snn.wording import counted
-from tasks.remote import Done
 
 _LOSSES = {"total_loss": "total", "policy_loss": "policy", "value_loss": "value"}
 """Names of a generation's metrics, and what they are called in the line."""

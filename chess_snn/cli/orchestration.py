@@ -28,21 +28,21 @@ _ENVIRONMENT = {
 
 
 def load_flows(module: str) -> ModuleType:
-    """The module ``flows.<module>``; it takes seconds to load, so only commands that need it ask.
+    """The module ``chess_snn.flows.<module>``; it takes seconds to load.
 
     Raises:
         UsageError: the extra ``orchestration`` is not installed.
     """
-    return _load(f"flows.{module}", "orchestration")
+    return _load(f"chess_snn.flows.{module}", "orchestration")
 
 
 def load_cluster(module: str) -> ModuleType:
-    """The module ``tasks.cluster.<module>``, for which Dask is enough.
+    """The module ``chess_snn.tasks.cluster.<module>``, for which Dask is enough.
 
     Raises:
         UsageError: the extra ``worker`` is not installed.
     """
-    return _load(f"tasks.cluster.{module}", "worker")
+    return _load(f"chess_snn.tasks.cluster.{module}", "worker")
 
 
 def load_web(module: str) -> ModuleType:
@@ -55,36 +55,36 @@ def load_web(module: str) -> ModuleType:
 
 
 def fetch_model(address: str) -> Path:
-    """The folder of a registered model; see :func:`tasks.tracking.fetching.fetch_model`."""
-    folder: Path = _load("tasks.tracking.fetching", "orchestration").fetch_model(address)
+    """The folder of a registered model; ``chess_snn.tasks.tracking.fetching`` finds it."""
+    folder: Path = _load("chess_snn.tasks.tracking.fetching", "orchestration").fetch_model(address)
     return folder
 
 
 def registered_versions(game: str, name: str | None) -> list[str]:
     """Addresses of the registered model ``name``, or else of that of all campaigns of ``game``.
 
-    Without a store there are none; see :func:`tasks.tracking.fetching.list_versions`.
+    Without a store there are none; see :func:`chess_snn.tasks.tracking.fetching.list_versions`.
     """
-    tracking = _load("tasks.tracking", "orchestration")
+    tracking = _load("chess_snn.tasks.tracking", "orchestration")
     store = tracking.existing_store()
     if store is None:
         return []
-    registry = _load("tasks.tracking.fetching", "orchestration")  # MLflow takes a second
+    registry = _load("chess_snn.tasks.tracking.fetching", "orchestration")  # MLflow takes a second
     versions: list[str] = registry.list_versions(store, name or tracking.model_name(game))
     return versions
 
 
 def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") -> Any:
-    """Call ``tasks.tracking.campaign_run.<function>`` with MLflow's store and ``arguments``.
+    """Call ``<function>`` of ``chess_snn.tasks.tracking.campaign_run`` with MLflow's store.
 
     Prints ``done`` afterwards. Returns None where MLflow has no store, and where the call fails:
     then a line on standard error says so, which begins with ``problem``.
     """
     try:
-        store = _load("tasks.tracking", "orchestration").existing_store()
+        store = _load("chess_snn.tasks.tracking", "orchestration").existing_store()
         if store is None:
             return None
-        module = _load("tasks.tracking.campaign_run", "orchestration")  # MLflow takes a second
+        module = _load("chess_snn.tasks.tracking.campaign_run", "orchestration")
         found = getattr(module, function)(store, *arguments)
     except ChessSnnError as error:
         print_notice(f"{problem}: {error}")
@@ -96,22 +96,21 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
 
 def existing_store() -> str | None:
     """The address of MLflow's store; None without MLflow, or if its file is missing."""
-    found: str | None = _load("tasks.tracking", "orchestration").existing_store()
+    found: str | None = _load("chess_snn.tasks.tracking", "orchestration").existing_store()
     return found
 
 
 def record_study(body: Json, files: Sequence[Path]) -> None:
     """Record a study as one run in MLflow's store; without the extra ``orchestration``, nothing.
 
-    See :func:`tasks.tracking.study_run.record_study`. Where the store is away, a line on standard
-    error says so.
+    Where the store is away, a line on standard error says so.
     """
     if find_spec("mlflow") is None:
         return
     try:
-        module = _load("tasks.tracking.study_run", "orchestration")
-        run_id = module.record_study(_load("tasks.tracking", "orchestration").tracking_uri(), body,
-                                     files)
+        module = _load("chess_snn.tasks.tracking.study_run", "orchestration")
+        tracking = _load("chess_snn.tasks.tracking", "orchestration")
+        run_id = module.record_study(tracking.tracking_uri(), body, files)
     except ChessSnnError as error:
         print_notice(f"MLflow does not have the study; the same command records it: {error}")
     else:

@@ -22,8 +22,8 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
 from chess_snn.credentials import Credentials
-from flows.prefect_access import sign_in_link
-from tasks.tracking import PAGES_OF_TRAINING
+from chess_snn.flows.prefect_access import sign_in_link
+from chess_snn.tasks.tracking import PAGES_OF_TRAINING
 
 WIDTH, HEIGHT = 1440, 900
 REGISTRY_HEIGHT = 1500

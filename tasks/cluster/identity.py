@@ -11,7 +11,6 @@ import sys
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import Final
 
 from packaging.version import Version
@@ -26,8 +25,6 @@ from chess_snn.sources import sources_digest
 from chess_snn.types import Json
 
 _PACKAGES: Final = ("torch", "numpy", "numba", "distributed")
-_OWN_PACKAGES: Final = ("chess_snn", "tasks")
-"""Packages of ours that a worker runs, side by side in one folder, installed or not."""
 _DIGEST_LENGTH: Final = 12
 
 IDENTITY: Final = "chess_snn"
@@ -40,7 +37,7 @@ def own_software() -> dict[str, str]:
     return {
         "chess-snn": __version__,
         # Those of one version may differ while it is worked on.
-        "sources": sources_digest(Path(__file__).parents[2], _OWN_PACKAGES),
+        "sources": sources_digest(),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         # A build for CUDA and one for processors may work together: the local part is left out.
         **{name: Version(metadata.version(name)).public for name in _PACKAGES},

@@ -11,7 +11,7 @@ from distributed.core import Status
 
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError
-from tasks.cluster.identity import resource
+from chess_snn.tasks.cluster.identity import resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
 """Address of Dask's own pages, which have no password and are not used here."""
@@ -20,7 +20,7 @@ EXIT_TOPIC: Final = "worker-exit"
 """Dask topic of an event ``{"worker", "exit_code", "oom_kills", "is_over_budget"}`` for each
 process of a worker that ended."""
 
-_WORKER_SETUP: Final = "tasks.cluster.worker_setup"
+_WORKER_SETUP: Final = "chess_snn.tasks.cluster.worker_setup"
 """Module that Dask imports in each worker."""
 
 _VMSTAT: Final = Path("/proc/vmstat")

@@ -17,9 +17,9 @@ from distributed.utils import get_ip
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError, ConfigError
 from chess_snn.ports import check_port, is_loopback
+from chess_snn.tasks.cluster.nannies import ANY_LOOPBACK_PORT, WorkerNanny, nanny_options
+from chess_snn.tasks.cluster.worker_setup import DASK_SETTINGS, quiet_dask
 from chess_snn.types import LogFn
-from tasks.cluster.nannies import ANY_LOOPBACK_PORT, WorkerNanny, nanny_options
-from tasks.cluster.worker_setup import DASK_SETTINGS, quiet_dask
 
 _RETRY_S: Final = 3.0
 _TIMEOUT_S: Final = 10.0

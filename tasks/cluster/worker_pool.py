@@ -21,11 +21,11 @@ from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.viewing.events import WorkerProgress
+from chess_snn.tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
+from chess_snn.tasks.cluster.identity import IDENTITY, differences
+from chess_snn.tasks.cluster.nannies import EXIT_TOPIC
+from chess_snn.tasks.remote import folder_fault
 from chess_snn.types import Json, LogFn
-from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
-from tasks.cluster.identity import IDENTITY, differences
-from tasks.cluster.nannies import EXIT_TOPIC
-from tasks.remote import folder_fault
 
 FROZEN_AFTER_S: Final = 60.0
 """On a busy machine a worker may be silent for half of it while it loads kernels."""

@@ -18,13 +18,13 @@ from typing import Final
 from distributed import Worker, batched
 from tornado.ioloop import IOLoop
 
-import tasks.remote  # noqa: F401 - for its modules
+import chess_snn.tasks.remote  # noqa: F401 - for its modules
 from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.cores import bind_to
-from tasks.cluster.identity import IDENTITY, tell_identity
+from chess_snn.tasks.cluster.identity import IDENTITY, tell_identity
 
 DASK_SETTINGS: Final = {
-    # Goes by the wall clock, which may jump; tasks.cluster.worker_pool ends frozen workers.
+    # Goes by the wall clock, which may jump; worker_pool.py ends frozen workers.
     "distributed.scheduler.worker-ttl": None,
     "distributed.comm.timeouts.connect": "30s",
     # One that died is started again by its nanny. So long after, Dask would look whether it is

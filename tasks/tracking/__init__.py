@@ -7,8 +7,9 @@ takes over a second to import, and is not imported here.
 
 There is one store for all campaigns of a home, ``$CHESS_SNN_HOME/services``, by default
 ``~/chess-snn/services``, or the one that the user names: a SQLite database and beside it the folder
-of artifacts. The database names artifacts relative to that folder (:mod:`tasks.artifact_places`),
-so that a server on this store can hand them to other machines, and both may be moved together.
+of artifacts. The database names artifacts relative to that folder
+(:mod:`chess_snn.tasks.artifact_places`), so that a server on this store can hand them to other
+machines, and both may be moved together.
 """
 
 import os
@@ -18,7 +19,7 @@ from pathlib import Path
 from chess_snn.campaign.configuration.settings import RunSettings
 from chess_snn.campaign.store.naming import services_directory
 from chess_snn.errors import ChessSnnError
-from tasks.artifact_places import ARTIFACTS, artifacts_beside, database_file, sqlite_uri
+from chess_snn.tasks.artifact_places import ARTIFACTS, artifacts_beside, database_file, sqlite_uri
 
 # MLflow reads the first two when it is imported. The bars would write over our own progress.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")

@@ -16,8 +16,7 @@ from mlflow.tracking import MlflowClient
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.store.folder import CONFIG_FILE, REPORT
 from chess_snn.campaign.strength.champions import read_hand_promotions
-from chess_snn.types import Json
-from tasks.tracking import (
+from chess_snn.tasks.tracking import (
     CHAMPION,
     EXPERIMENT,
     PAGES_OF_TRAINING,
@@ -25,8 +24,9 @@ from tasks.tracking import (
     champion_of_campaign,
     experiment_pages,
 )
-from tasks.tracking.store import open_store, tracking_errors
-from tasks.tracking.strength_tags import describe, why_not_better
+from chess_snn.tasks.tracking.store import open_store, tracking_errors
+from chess_snn.tasks.tracking.strength_tags import describe, why_not_better
+from chess_snn.types import Json
 
 CAMPAIGN_ID_TAG = "chess_snn.campaign_id"
 

@@ -23,10 +23,10 @@ from chess_snn.data import verify_folder
 from chess_snn.data.files import writing
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.nets import load_network, network_digest
+from chess_snn.tasks.tracking import TrackingError, existing_store, tracking_uri
+from chess_snn.tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
+from chess_snn.tasks.tracking.store import open_store, tracking_errors
 from chess_snn.training import WEIGHTS
-from tasks.tracking import TrackingError, existing_store, tracking_uri
-from tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
-from tasks.tracking.store import open_store, tracking_errors
 
 _ADDRESS: Final = re.compile(
     r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"

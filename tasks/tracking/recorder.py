@@ -26,10 +26,8 @@ from chess_snn.campaign.configuration.loading import flat_values
 from chess_snn.campaign.models.versions import NetworkVersion
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.viewing.figure import metric_name
-from chess_snn.training import WEIGHTS
-from chess_snn.types import Json
-from tasks.tracking import EXPERIMENT
-from tasks.tracking.campaign_run import (
+from chess_snn.tasks.tracking import EXPERIMENT
+from chess_snn.tasks.tracking.campaign_run import (
     CAMPAIGN_ID_TAG,
     COPY_TAG,
     FOLDER_TAG,
@@ -38,8 +36,10 @@ from tasks.tracking.campaign_run import (
     place_of,
     runs_of,
 )
-from tasks.tracking.registry import ModelRegistry
-from tasks.tracking.store import open_store, tracking_errors
+from chess_snn.tasks.tracking.registry import ModelRegistry
+from chess_snn.tasks.tracking.store import open_store, tracking_errors
+from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
 
 MARKER_METRIC = metric_name("speed", "iteration")
 """Written in the same transaction as an iteration's metrics: its history says which are there."""

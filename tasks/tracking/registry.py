@@ -26,9 +26,9 @@ from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import Game
 from chess_snn.nets import load_network, network_digest
-from tasks.tracking import CANDIDATE, model_name
-from tasks.tracking.campaign_run import find_version
-from tasks.tracking.strength_tags import SCALE_TAG
+from chess_snn.tasks.tracking import CANDIDATE, model_name
+from chess_snn.tasks.tracking.campaign_run import find_version
+from chess_snn.tasks.tracking.strength_tags import SCALE_TAG
 
 DIGEST_PARAM = "weights_digest"
 """Parameter of a stored model: the digest of its network, by which readers check the weights."""

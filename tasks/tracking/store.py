@@ -13,8 +13,8 @@ from mlflow.store.artifact.artifact_repository_registry import _artifact_reposit
 from mlflow.tracking import MlflowClient
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.artifact_places import RELATIVE, artifact_repository, database_file
-from tasks.tracking import (
+from chess_snn.tasks.artifact_places import RELATIVE, artifact_repository, database_file
+from chess_snn.tasks.tracking import (
     EXPERIMENT,
     EXPERIMENT_TAGS,
     URI_VARIABLE,

@@ -15,10 +15,10 @@ from mlflow.utils import chunk_list
 from mlflow.utils.validation import MAX_METRICS_PER_BATCH, MAX_PARAMS_TAGS_PER_BATCH
 
 from chess_snn.data import json_digest
+from chess_snn.tasks.tracking import EXPERIMENT
+from chess_snn.tasks.tracking.recorder import legal_name, param_text
+from chess_snn.tasks.tracking.store import open_store, tracking_errors
 from chess_snn.types import Json
-from tasks.tracking import EXPERIMENT
-from tasks.tracking.recorder import legal_name, param_text
-from tasks.tracking.store import open_store, tracking_errors
 
 STUDY_ID_TAG: Final = "chess_snn.study_id"
 RESULTS_TAG: Final = "chess_snn.study_digest"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("benchmarks", "chess_snn", "flows", "tasks")
+FOLDERS = ("benchmarks", "chess_snn", "chess_snn/flows", "chess_snn/tasks")
 
 
 def module_name(path: Path, root: Path) -> str:
@@ -78,20 +78,20 @@ def test_no_modules_import_each_other():
 
 
 @pytest.mark.parametrize(("first", "second", "is_circle"), [
-    ("from tasks.b import x", "import tasks.a", True),
-    ("from tasks import b", "from .a import x", True),
-    ("try:\n    import tasks.b\nexcept ImportError:\n    pass", "class A:\n    from tasks import a",
-     True),
-    ("from tasks.b import x", "def f():\n    import tasks.a", False),
-    ("from tasks.b import x", "if TYPE_CHECKING:\n    import tasks.a", False),
-    ("from tasks.b import x", "from tasks import c", False),
-    ("from tasks import x", "", True),
-    ("import flows.y", "", False),
+    ("from benchmarks.b import x", "import benchmarks.a", True),
+    ("from benchmarks import b", "from .a import x", True),
+    ("try:\n    import benchmarks.b\nexcept ImportError:\n    pass",
+     "class A:\n    from benchmarks import a", True),
+    ("from benchmarks.b import x", "def f():\n    import benchmarks.a", False),
+    ("from benchmarks.b import x", "if TYPE_CHECKING:\n    import benchmarks.a", False),
+    ("from benchmarks.b import x", "from benchmarks import c", False),
+    ("from benchmarks import x", "", True),
+    ("import json.y", "", False),
 ])
 def test_a_circle_is_found(tmp_path, first, second, is_circle):
-    folder = tmp_path / "tasks"
+    folder = tmp_path / "benchmarks"
     folder.mkdir()
-    sources = {"__init__": "from tasks.a import x", "a": first, "b": second, "c": ""}
+    sources = {"__init__": "from benchmarks.a import x", "a": first, "b": second, "c": ""}
     for name, text in sources.items():
         (folder / f"{name}.py").write_text(text)
     assert bool(circle(imports_when_loaded(tmp_path))) is is_circle

@@ -3,19 +3,21 @@
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import chess_snn
-import flows
-import tasks
 from chess_snn.errors import ChessSnnError
 
+ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(chess_snn.__path__, "chess_snn.")
     if module.name != "chess_snn.cli"
+    and not module.name.startswith(("chess_snn.flows", "chess_snn.tasks"))
 )
 COMMAND_LINE = [name for name in MODULES if name.startswith("chess_snn.cli.")]
 """Its commands are loaded one by one, when they are run; here are all of them."""
@@ -30,8 +32,8 @@ import importlib, json, sys
 from numba.core.registry import CPUDispatcher
 
 library, command_line = map(json.loads, sys.argv[1:])
-foreign = {"prefect", "dask", "distributed", "mlflow", "flows", "tasks"}
-loaded = lambda: sorted({name.partition(".")[0] for name in sys.modules} & foreign)
+foreign = {"prefect", "dask", "distributed", "mlflow", "chess_snn.flows", "chess_snn.tasks"}
+loaded = lambda: sorted(foreign & set(sys.modules))
 modules = [importlib.import_module(name) for name in library]
 kernels = {
     f"{module.__name__}.{name}": value for module in modules
@@ -60,6 +62,15 @@ def test_imports_load_no_orchestration_and_compile_nothing():
     assert seen == {"library": [], "compiled": [], "command_line": []}
 
 
+def test_each_module_has_one_name():
+    """By the other name, that of its folder, a checkout would load it a second time."""
+    assert {f"chess_snn.{name}" for name in ("flows", "tasks")} <= set(PACKAGES)
+    folder = re.compile(r"\b(from|import) +(flows|tasks)\b|[\"'](flows|tasks)\.[a-z]")
+    for top in ("chess_snn", "flows", "tasks", "benchmarks", "tests", "docs"):
+        for path in (ROOT / top).rglob("*.py"):
+            assert not folder.search(path.read_text()), path
+
+
 @pytest.mark.parametrize("package", ["chess_snn", *PACKAGES])
 def test_the_public_names_of_a_package_exist(package):
     module = importlib.import_module(package)
@@ -86,10 +97,9 @@ def kinds_of(base: type[ChessSnnError]) -> list[type[ChessSnnError]]:
 
 
 def test_every_kind_of_error_has_a_code_of_its_own():
-    for package in (chess_snn, flows, tasks):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
-                importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(chess_snn.__path__, "chess_snn."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     codes = [kind.code for kind in kinds_of(ChessSnnError)]
     assert sorted(codes) == sorted(CODES)
 

@@ -14,7 +14,7 @@ pytest.importorskip("prefect")
 from distributed import Client, LocalCluster  # noqa: E402
 
 from benchmarks.workers import noted_busy_times, union_s  # noqa: E402
-from tasks.compute import DEVICE, run_all_on_devices  # noqa: E402
+from chess_snn.tasks.compute import DEVICE, run_all_on_devices  # noqa: E402
 
 SLEEP_S = 0.1
 

@@ -86,11 +86,9 @@ def test_only_options_that_were_given_change_settings():
 @pytest.mark.slow
 def test_the_command_for_workers_loads_neither_prefect_nor_mlflow():
     program = (
-        "import sys, chess_snn.cli.cluster, tasks.remote, tasks.cluster.worker_setup\n"
-        "import tasks.cluster.programs\n"
-        "import tasks.remote, tasks.cluster.identity, tasks.cluster.security\n"
-        "print(sorted({name.partition('.')[0] for name in sys.modules} "
-        "& {'prefect', 'mlflow', 'flows'}))"
+        "import sys, chess_snn.cli.cluster, chess_snn.tasks.remote\n"
+        "from chess_snn.tasks.cluster import identity, programs, security, worker_setup\n"
+        "print(sorted({'prefect', 'mlflow', 'chess_snn.flows'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ from prefect.flows import load_flow_from_entrypoint  # noqa: E402
 from prefect.utilities.callables import parameter_schema  # noqa: E402
 
 from chess_snn.campaign import preset_names  # noqa: E402
-from flows.supervisor import POOL  # noqa: E402
+from chess_snn.flows.supervisor import POOL  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,10 +18,10 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 from small_campaigns import SMALL, assert_same_campaign, assert_whole  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
+from chess_snn.flows.server_processes import HOST, running_server  # noqa: E402
+from chess_snn.flows.servers import mlflow_spec  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from flows.server_processes import HOST, running_server  # noqa: E402
-from flows.servers import mlflow_spec  # noqa: E402
-from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
+from chess_snn.tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
 
 SETTINGS = (*SMALL, "campaign.iterations=1", "execution.workers=1")
 

@@ -23,11 +23,11 @@ from campaign_driver import (  # noqa: E402
 )
 from small_campaigns import assert_same_campaign, committed_shards  # noqa: E402
 
+from chess_snn.flows.prefect_access import AUTH_VARIABLE, kept_credentials  # noqa: E402
+from chess_snn.flows.prefect_database import PREFECT_DATABASE  # noqa: E402
+from chess_snn.flows.server_processes import Server  # noqa: E402
+from chess_snn.flows.servers import API_URL_VARIABLE, prefect_spec  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from flows.prefect_access import AUTH_VARIABLE, kept_credentials  # noqa: E402
-from flows.prefect_database import PREFECT_DATABASE  # noqa: E402
-from flows.server_processes import Server  # noqa: E402
-from flows.servers import API_URL_VARIABLE, prefect_spec  # noqa: E402
 
 AWAY_S = 15.0
 SOON_S = 2.0

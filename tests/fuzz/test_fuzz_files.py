@@ -50,10 +50,10 @@ from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.openings import book_openings
 from chess_snn.evaluation.players import GreedyPlayer, RandomPlayer
 from chess_snn.evaluation.scores import pair_counts
+from chess_snn.flows.server_records import read_record
+from chess_snn.flows.services import RECORD_FILE, ServicesRecord
 from chess_snn.nets import load_network, network_digest
 from chess_snn.pgn.folder import IMPORT_FILE, REPORT_FILE, ImportFolder
-from flows.server_records import read_record
-from flows.services import RECORD_FILE, ServicesRecord
 
 ZARR_FILE = "target_weights/zarr.json"
 OF_MANY_TYPES = ("conversion", "score", "rating", "promotion", "elapsed_s")

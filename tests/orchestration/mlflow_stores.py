@@ -7,8 +7,8 @@ import pytest
 from chess_snn.campaign.models.versions import NetworkVersion
 from chess_snn.campaign.strength.ratings import Strength
 from chess_snn.nets import load_network, network_digest
-from tasks.tracking import tracking_uri
-from tasks.tracking.store import open_store, tracking_errors
+from chess_snn.tasks.tracking import tracking_uri
+from chess_snn.tasks.tracking.store import open_store, tracking_errors
 
 STRENGTH = Strength("elo", "ladder 1", 16, 210.4, 150.0, 301.0, num_games=60)
 

@@ -18,9 +18,9 @@ import psutil
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
+from chess_snn.flows.prefect_access import CREDENTIALS_FILE
+from chess_snn.flows.server_processes import HOST
 from chess_snn.ports import free_port
-from flows.prefect_access import CREDENTIALS_FILE
-from flows.server_processes import HOST
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 300.0

@@ -30,13 +30,13 @@ from chess_snn.campaign.strength.matches import read_final_matches  # noqa: E402
 from chess_snn.campaign.viewing.figure import GROUPS  # noqa: E402
 from chess_snn.campaign.viewing.figures import metrics_of  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
+from chess_snn.flows.links import artifact_key  # noqa: E402
+from chess_snn.flows.servers import PREFECT_DATABASE, prefect_server  # noqa: E402
 from chess_snn.report.page import report_html  # noqa: E402
-from flows.links import artifact_key  # noqa: E402
-from flows.servers import PREFECT_DATABASE, prefect_server  # noqa: E402
-from tasks.compute import WAITING  # noqa: E402
-from tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
-from tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
-from tasks.tracking.registry import model_id_of  # noqa: E402
+from chess_snn.tasks.compute import WAITING  # noqa: E402
+from chess_snn.tasks.tracking import EXPERIMENT, MODEL_NAME, local_tracking_uri  # noqa: E402
+from chess_snn.tasks.tracking.recorder import ALARMS_TAG  # noqa: E402
+from chess_snn.tasks.tracking.registry import model_id_of  # noqa: E402
 
 NUM_ITERATIONS = 2
 NUM_SHARDS = 4

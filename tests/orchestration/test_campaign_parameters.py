@@ -4,7 +4,7 @@ import pytest
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.errors import CampaignError, ConfigError
-from flows.parameters import (
+from chess_snn.flows.parameters import (
     campaign_to_resume,
     directory_of,
     form_settings,

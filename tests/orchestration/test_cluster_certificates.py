@@ -7,9 +7,9 @@ import stat
 import pytest
 
 from chess_snn.errors import ConfigError, UsageError
-from tasks.cluster import identity
-from tasks.cluster.identity import differences, own_software, resource
-from tasks.cluster.security import (
+from chess_snn.tasks.cluster import identity
+from chess_snn.tasks.cluster.identity import differences, own_software, resource
+from chess_snn.tasks.cluster.security import (
     CERTIFICATES,
     make_certificates,
     read_certificates,

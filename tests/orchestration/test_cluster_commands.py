@@ -18,7 +18,7 @@ from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from tasks.cluster.security import make_certificates  # noqa: E402
+from chess_snn.tasks.cluster.security import make_certificates  # noqa: E402
 
 SETTINGS = (*SMALL, "self_play.games_per_shard=3", "execution.workers=0",
             "promotion.rule=score")

@@ -22,16 +22,16 @@ from chess_snn.errors import (  # noqa: E402
     RankLostError,
     SchedulerLostError,
 )
-from tasks import compute  # noqa: E402
-from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
-from tasks.compute import (  # noqa: E402
+from chess_snn.tasks import compute  # noqa: E402
+from chess_snn.tasks.cluster.worker_pool import WorkerPool  # noqa: E402
+from chess_snn.tasks.compute import (  # noqa: E402
     DEVICE,
     StoppedError,
     run_all_on_devices,
     run_on_device,
     tried_again,
 )
-from tasks.remote import plain_error  # noqa: E402
+from chess_snn.tasks.remote import plain_error  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # 
 from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts  # noqa: E402
-from tasks.tracking import EXPERIMENT  # noqa: E402
+from chess_snn.tasks.tracking import EXPERIMENT  # noqa: E402
 
 SETTINGS = [*SMALL, "campaign.iterations=1"]
 ENDS = {"Cancelled", "Crashed", "Failed", "Completed"}

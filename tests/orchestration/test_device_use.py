@@ -9,9 +9,9 @@ from distributed.system_monitor import SystemMonitor
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.campaign.viewing.events import WorkerProgress
 from chess_snn.devices import Device, processor
-from tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
-from tasks.cluster.worker_pool import _state
-from tasks.progress import WorkerBoard
+from chess_snn.tasks.cluster.devices import STRIKES, DeviceHealth, PoolWorker, UseTotals
+from chess_snn.tasks.cluster.worker_pool import _state
+from chess_snn.tasks.progress import WorkerBoard
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("distributed")

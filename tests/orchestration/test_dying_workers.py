@@ -19,10 +19,10 @@ from distributed import Client, LocalCluster  # noqa: E402
 
 from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
-from tasks.cluster.nannies import EXIT_TOPIC, count_oom_kills, local_cluster  # noqa: E402
-from tasks.cluster.worker_pool import SilenceLog, WorkerPool, describe_exit  # noqa: E402
-from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
-from tasks.remote import attempt, device_of  # noqa: E402
+from chess_snn.tasks.cluster.nannies import EXIT_TOPIC, count_oom_kills, local_cluster  # noqa: E402
+from chess_snn.tasks.cluster.worker_pool import SilenceLog, WorkerPool, describe_exit  # noqa: E402
+from chess_snn.tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
+from chess_snn.tasks.remote import attempt, device_of  # noqa: E402
 
 
 def frozen(log: SilenceLog, after_s: float) -> set[str]:

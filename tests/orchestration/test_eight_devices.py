@@ -16,7 +16,7 @@ from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
-from flows.servers import prefect_server  # noqa: E402
+from chess_snn.flows.servers import prefect_server  # noqa: E402
 
 NUM_GPUS = 8
 SHARDS_EACH = 2

@@ -18,9 +18,9 @@ from chess_snn.errors import (  # noqa: E402
     WorkersLostError,
 )
 from chess_snn.failpoints import FailpointError  # noqa: E402
-from tasks import compute  # noqa: E402
-from tasks.compute import DEVICE, run_on_device  # noqa: E402
-from tasks.remote import plain_error  # noqa: E402
+from chess_snn.tasks import compute  # noqa: E402
+from chess_snn.tasks.compute import DEVICE, run_on_device  # noqa: E402
+from chess_snn.tasks.remote import plain_error  # noqa: E402
 
 LIMIT_BYTES = 64 << 30
 """Address space: above what libraries map, far below what is asked for."""

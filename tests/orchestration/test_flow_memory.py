@@ -38,7 +38,7 @@ def kind_of(process) -> str | None:
     words = " ".join(process.cmdline())
     if "campaign start" in words:
         return "campaign"
-    if "flows.prefect_app" in words:
+    if "chess_snn.flows.prefect_app" in words:
         return "server"
     return "worker" if "spawn_main" in words else None
 

@@ -23,19 +23,19 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from flows import listeners
-from flows.links import artifact_key
-from flows.listeners import (
+from chess_snn.flows import listeners
+from chess_snn.flows.links import artifact_key
+from chess_snn.flows.listeners import (
     log_file,
     log_lines,
     progress_artifact,
     table_rows,
     worker_shares,
 )
-from flows.servers import prefect_server
-from tasks.progress import ProgressBoard
-from tasks.remote import Done
-from tasks.summary_lines import (
+from chess_snn.flows.servers import prefect_server
+from chess_snn.tasks.progress import ProgressBoard
+from chess_snn.tasks.remote import Done
+from chess_snn.tasks.summary_lines import (
     promotion_line,
     shard_line,
 )

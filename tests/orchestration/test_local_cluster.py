@@ -22,8 +22,8 @@ from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
 from chess_snn.errors import ClusterError  # noqa: E402
-from flows.cluster import check_devices  # noqa: E402
-from tasks.cluster.nannies import local_cluster  # noqa: E402
+from chess_snn.flows.cluster import check_devices  # noqa: E402
+from chess_snn.tasks.cluster.nannies import local_cluster  # noqa: E402
 
 POLL_S = 0.05
 STARTS_AND_WAITS = """
@@ -31,7 +31,7 @@ import time
 from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.interrupts import interruptible
-from tasks.cluster.nannies import local_cluster
+from chess_snn.tasks.cluster.nannies import local_cluster
 
 if __name__ == "__main__":
     config = load_config(settings=["execution.workers=1", "execution.device=cpu"])

@@ -17,8 +17,8 @@ from chess_snn.campaign.viewing import figures  # noqa: E402
 from chess_snn.campaign.viewing.figure import Figure  # noqa: E402
 from chess_snn.cli.main import app  # noqa: E402
 from chess_snn.report.page import report_html  # noqa: E402
+from chess_snn.tasks.record import record_at_rest  # noqa: E402
 from chess_snn.web.server import CampaignPage  # noqa: E402
-from tasks.record import record_at_rest  # noqa: E402
 
 TOY = Figure(
     "speed", "toy", "toys", ".2f", lambda receipt: receipt.iteration + 7.25,

@@ -19,9 +19,9 @@ from chess_snn.campaign.store.plans import (  # noqa: E402
     ProgressPlan,
     begin_iteration,
 )
-from flows.context import CampaignRun, Handoff  # noqa: E402
-from flows.iteration import _begin, _run_iteration  # noqa: E402
-from tasks.compute import StoppedError  # noqa: E402
+from chess_snn.flows.context import CampaignRun, Handoff  # noqa: E402
+from chess_snn.flows.iteration import _begin, _run_iteration  # noqa: E402
+from chess_snn.tasks.compute import StoppedError  # noqa: E402
 
 
 class Idle:

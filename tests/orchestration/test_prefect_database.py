@@ -12,8 +12,8 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 
 from chess_snn.errors import UsageError  # noqa: E402
-from flows import prefect_database  # noqa: E402
-from flows.prefect_database import MOST_KEPT, database_variables, prepare_database  # noqa: E402
+from chess_snn.flows import prefect_database  # noqa: E402
+from chess_snn.flows.prefect_database import MOST_KEPT, database_variables, prepare_database  # noqa: E402
 
 OLD, NEW = "0aaa", "1bbb"
 

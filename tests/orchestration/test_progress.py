@@ -18,7 +18,7 @@ from chess_snn.campaign.viewing.events import (  # noqa: E402
     StageProgress,
     WorkersProgress,
 )
-from tasks.progress import ProgressBoard  # noqa: E402
+from chess_snn.tasks.progress import ProgressBoard  # noqa: E402
 
 TOLD_WITHIN_S = 10.0
 """Limit for news of a dead worker, whatever the servers do."""

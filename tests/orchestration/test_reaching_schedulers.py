@@ -13,9 +13,9 @@ pytest.importorskip("distributed")
 from distributed import LocalCluster  # noqa: E402
 
 from chess_snn.errors import ClusterError  # noqa: E402
-from tasks.cluster import programs  # noqa: E402
-from tasks.cluster.programs import check_scheduler  # noqa: E402
-from tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
+from chess_snn.tasks.cluster import programs  # noqa: E402
+from chess_snn.tasks.cluster.programs import check_scheduler  # noqa: E402
+from chess_snn.tasks.cluster.security import make_certificates, read_certificates  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
 

@@ -24,16 +24,16 @@ from chess_snn.errors import (  # noqa: E402
     DamagedFolderError,
     RankLostError,
 )
-from flows import campaign as campaign_flow  # noqa: E402
-from tasks import compute, remote  # noqa: E402
-from tasks.compute import (  # noqa: E402
+from chess_snn.flows import campaign as campaign_flow  # noqa: E402
+from chess_snn.tasks import compute, remote  # noqa: E402
+from chess_snn.tasks.compute import (  # noqa: E402
     DEVICE,
     TRAINER,
     rebuilds_by,
     run_all_on_devices,
     run_on_device,
 )
-from tasks.progress import ProgressBoard  # noqa: E402
+from chess_snn.tasks.progress import ProgressBoard  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
 pytest.importorskip("mlflow")
 
-from tasks.record import _campaign_metrics  # noqa: E402
+from chess_snn.tasks.record import _campaign_metrics  # noqa: E402
 
 
 def test_every_rank_spends_the_seconds_of_training(tmp_path):

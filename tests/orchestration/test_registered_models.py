@@ -23,14 +23,14 @@ from chess_snn.campaign.models.references import find_model  # noqa: E402
 from chess_snn.campaign.models.starting import find_start  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.errors import CorruptDataError, UsageError  # noqa: E402
+from chess_snn.flows.server_processes import HOST, running_server  # noqa: E402
+from chess_snn.flows.servers import mlflow_spec  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from flows.server_processes import HOST, running_server  # noqa: E402
-from flows.servers import mlflow_spec  # noqa: E402
-from tasks.tracking import TrackingError, fetching, local_tracking_uri  # noqa: E402
-from tasks.tracking.fetching import fetch_model, list_versions  # noqa: E402
-from tasks.tracking.recorder import CampaignTracker  # noqa: E402
+from chess_snn.tasks.tracking import TrackingError, fetching, local_tracking_uri  # noqa: E402
+from chess_snn.tasks.tracking.fetching import fetch_model, list_versions  # noqa: E402
+from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
 
 CONFIG = load_config(
     settings=["net.size=tiny", "search.simulations_first=3", "net.precision=fp32"]

@@ -24,21 +24,21 @@ from chess_snn.campaign.models.versions import version_of  # noqa: E402
 from chess_snn.campaign.store.match_facts import LadderTestFacts, RatingFacts  # noqa: E402
 from chess_snn.campaign.store.receipt_parts import PromotionFacts  # noqa: E402
 from chess_snn.cli import main  # noqa: E402
+from chess_snn.flows.campaign import launch_campaign  # noqa: E402
+from chess_snn.flows.context import campaign_tag  # noqa: E402
+from chess_snn.flows.servers import prefect_server  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
-from flows.campaign import launch_campaign  # noqa: E402
-from flows.context import campaign_tag  # noqa: E402
-from flows.servers import prefect_server  # noqa: E402
-from tasks.record import record_missing  # noqa: E402
-from tasks.tracking import (  # noqa: E402
+from chess_snn.tasks.record import record_missing  # noqa: E402
+from chess_snn.tasks.tracking import (  # noqa: E402
     EXPERIMENT,
     MODEL_NAME,
     TrackingError,
     tracking_uri,
 )
-from tasks.tracking.campaign_run import keep_artifacts, registered_version  # noqa: E402
-from tasks.tracking.recorder import CampaignTracker  # noqa: E402
-from tasks.tracking.registry import model_id_of  # noqa: E402
+from chess_snn.tasks.tracking.campaign_run import keep_artifacts, registered_version  # noqa: E402
+from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
+from chess_snn.tasks.tracking.registry import model_id_of  # noqa: E402
 
 NUM_FINISHED = 2
 SHARDS = ["iter-000000/shard-0000", "iter-000001/shard-0001"]
@@ -261,7 +261,7 @@ def killed_after_its_last_commit():
 def test_a_run_left_open_by_a_finished_campaign_is_closed_when_it_is_resumed_bug(
     folder, monkeypatch
 ):
-    monkeypatch.setattr("flows.campaign.is_finished", lambda folder: True)
+    monkeypatch.setattr("chess_snn.flows.campaign.is_finished", lambda folder: True)
     with prefect_server(folder.services), get_client(sync_client=True) as client:
         left_open = client.create_flow_run(
             killed_after_its_last_commit, state=Running(), tags=[campaign_tag(folder.campaign_id)]

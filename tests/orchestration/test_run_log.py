@@ -13,7 +13,7 @@ from small_campaigns import SMALL
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.errors import ConfigError
-from flows.prefect_errors import log_sentences, quiet_terminal
+from chess_snn.flows.prefect_errors import log_sentences, quiet_terminal
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
@@ -73,7 +73,7 @@ def test_a_campaign_that_python_code_calls_ends_with_its_folder_and_few_lines_bu
     """The terminal had a line for every ten seconds of each stage, and those of Dask."""
     script = tmp_path / "script.py"
     script.write_text(
-        "from flows.campaign import campaign\n"
+        "from chess_snn.flows.campaign import campaign\n"
         "if __name__ == '__main__':\n"
         f"    print(campaign(name='called', settings={[*SMALL, 'campaign.iterations=1']!r}))\n"
     )

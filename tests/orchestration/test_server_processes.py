@@ -22,9 +22,8 @@ psutil = pytest.importorskip("psutil")
 
 from chess_snn import processes  # noqa: E402
 from chess_snn.errors import UsageError  # noqa: E402
-from chess_snn.ports import free_port  # noqa: E402
-from flows import server_processes  # noqa: E402
-from flows.server_processes import (  # noqa: E402
+from chess_snn.flows import server_processes  # noqa: E402
+from chess_snn.flows.server_processes import (  # noqa: E402
     HOST,
     Server,
     ServerInUseError,
@@ -33,7 +32,8 @@ from flows.server_processes import (  # noqa: E402
     is_healthy,
     running_server,
 )
-from flows.server_records import claim_record  # noqa: E402
+from chess_snn.flows.server_records import claim_record  # noqa: E402
+from chess_snn.ports import free_port  # noqa: E402
 
 ELSEWHERE = (
     "unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh",
@@ -46,7 +46,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from tests_support import web_server
-from flows.server_processes import running_server
+from chess_snn.flows.server_processes import running_server
 with running_server(web_server(Path(sys.argv[1])), start_timeout_s=20):
     print("up", flush=True)
     time.sleep(60)

@@ -25,14 +25,14 @@ from prefect.settings import (
 from prefect.states import Pending, Running, Scheduled
 
 from chess_snn.errors import UsageError
+from chess_snn.flows import supervisor
+from chess_snn.flows.context import campaign_tag, close_stale_flow_runs
+from chess_snn.flows.prefect_access import AUTH_VARIABLE, kept_credentials
+from chess_snn.flows.prefect_errors import ServerGoneError
+from chess_snn.flows.server_processes import Server
+from chess_snn.flows.servers import mlflow_server, prefect_server, prefect_spec
 from chess_snn.ports import free_port
-from flows import supervisor
-from flows.context import campaign_tag, close_stale_flow_runs
-from flows.prefect_access import AUTH_VARIABLE, kept_credentials
-from flows.prefect_errors import ServerGoneError
-from flows.server_processes import Server
-from flows.servers import mlflow_server, prefect_server, prefect_spec
-from tasks.tracking import local_tracking_uri
+from chess_snn.tasks.tracking import local_tracking_uri
 
 pytestmark = pytest.mark.orchestration
 pytest.importorskip("prefect")
@@ -49,8 +49,8 @@ KILLED_CAMPAIGN = """
 import sys, time
 from pathlib import Path
 from prefect import flow, tags, task
-from flows.servers import prefect_server
-from flows.context import campaign_tag
+from chess_snn.flows.servers import prefect_server
+from chess_snn.flows.context import campaign_tag
 
 @task
 def play(shard):
@@ -322,7 +322,8 @@ def test_mlflow_shows_the_campaign_and_is_gone_after_the_block(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
 def test_a_killed_viewer_leaves_no_mlflow_process(tmp_path):
     code = (
-        "import sys, time; from pathlib import Path; from flows.servers import mlflow_server\n"
+        "import sys, time; from pathlib import Path\n"
+        "from chess_snn.flows.servers import mlflow_server\n"
         "with mlflow_server(Path(sys.argv[1])): print('up', flush=True); time.sleep(300)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE)

@@ -14,9 +14,8 @@ pytest.importorskip("mlflow")
 
 from chess_snn.credentials import Credentials, read_credentials  # noqa: E402
 from chess_snn.errors import ConfigError, UsageError  # noqa: E402
-from chess_snn.ports import check_port  # noqa: E402
-from flows.server_records import claim_record, write_record  # noqa: E402
-from flows.services import (  # noqa: E402
+from chess_snn.flows.server_records import claim_record, write_record  # noqa: E402
+from chess_snn.flows.services import (  # noqa: E402
     RECORD_FILE,
     ServiceSettings,
     ServicesRecord,
@@ -24,12 +23,13 @@ from flows.services import (  # noqa: E402
     owned_folder,
     stop_services,
 )
-from flows.supervisor import (  # noqa: E402
+from chess_snn.flows.supervisor import (  # noqa: E402
     client_environment,
     mlflow_spec,
     prefect_spec,
     worker_spec,
 )
+from chess_snn.ports import check_port  # noqa: E402
 
 SECRET = "canary-password"
 CREDENTIALS = Credentials("me", SECRET)
@@ -38,8 +38,8 @@ SUPERVISOR = """
 import os, sys, time
 from pathlib import Path
 from socket import gethostname
-from flows.server_records import write_record
-from flows.services import ServicesRecord, owned_folder
+from chess_snn.flows.server_records import write_record
+from chess_snn.flows.services import ServicesRecord, owned_folder
 with owned_folder(Path(sys.argv[1])) as file:
     write_record(file, ServicesRecord(gethostname(), os.getpid(), "", ""))
     print("up", flush=True)
@@ -93,7 +93,7 @@ def test_a_password_may_have_colons(monkeypatch):
 
 
 def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("flows.supervisor.find_spec", lambda _: True)
+    monkeypatch.setattr("chess_snn.flows.supervisor.find_spec", lambda _: True)
     settings = ServiceSettings(host="192.0.2.7", credentials=CREDENTIALS)
     specs = [prefect_spec(tmp_path, settings), mlflow_spec(tmp_path, settings),
              worker_spec(tmp_path, settings)]
@@ -107,7 +107,7 @@ def test_a_secret_is_in_no_command_file_or_text(tmp_path, monkeypatch):
 
 
 def test_without_mlflows_extra_a_password_is_refused_beforehand(tmp_path, monkeypatch):
-    monkeypatch.setattr("flows.supervisor.find_spec", lambda _: None)
+    monkeypatch.setattr("chess_snn.flows.supervisor.find_spec", lambda _: None)
     with pytest.raises(UsageError):
         mlflow_spec(tmp_path, ServiceSettings(credentials=CREDENTIALS))
 

@@ -14,8 +14,8 @@ from mlflow_stores import STRENGTH, made_version, make_home, prepare_store
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config, save_network
-from tasks.tracking import MODEL_NAME
-from tasks.tracking.recorder import CampaignTracker
+from chess_snn.tasks.tracking import MODEL_NAME
+from chess_snn.tasks.tracking.recorder import CampaignTracker
 
 STRONG = replace(STRENGTH, value=900.0, low=820.0, high=980.0)
 

@@ -15,10 +15,10 @@ from distributed import Client  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
-from tasks.cluster.nannies import OwnCluster, local_cluster  # noqa: E402
-from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
-from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
-from tasks.remote import folder_fault  # noqa: E402
+from chess_snn.tasks.cluster.nannies import OwnCluster, local_cluster  # noqa: E402
+from chess_snn.tasks.cluster.worker_pool import WorkerPool  # noqa: E402
+from chess_snn.tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
+from chess_snn.tasks.remote import folder_fault  # noqa: E402
 
 PATIENT_S = 120.0
 

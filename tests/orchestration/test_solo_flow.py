@@ -16,7 +16,7 @@ from test_campaign_flow import chess_snn  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.integrity.verify import verify_campaign  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
-from tasks.tracking import local_tracking_uri, model_name  # noqa: E402
+from chess_snn.tasks.tracking import local_tracking_uri, model_name  # noqa: E402
 
 SETTINGS = (
     "campaign.iterations=2", "execution.workers=2", "self_play.games_per_iteration=16",

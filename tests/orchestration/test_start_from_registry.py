@@ -20,8 +20,8 @@ from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
 from chess_snn.data import read_manifest  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
-from tasks.tracking import tracking_uri  # noqa: E402
-from tasks.tracking.recorder import CampaignTracker  # noqa: E402
+from chess_snn.tasks.tracking import tracking_uri  # noqa: E402
+from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
 
 COMMAND = shutil.which("chess-snn", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 SETTINGS = (*SMALL, "campaign.iterations=1", "execution.workers=1")

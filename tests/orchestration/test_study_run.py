@@ -10,8 +10,8 @@ pytest.importorskip("mlflow")
 
 from mlflow.tracking import MlflowClient  # noqa: E402
 
-from tasks.tracking import EXPERIMENT, TrackingError, local_tracking_uri  # noqa: E402
-from tasks.tracking.study_run import record_study  # noqa: E402
+from chess_snn.tasks.tracking import EXPERIMENT, TrackingError, local_tracking_uri  # noqa: E402
+from chess_snn.tasks.tracking.study_run import record_study  # noqa: E402
 
 COST = {"position": {"spiking": 5.0}, "move": {"spiking": 50.0}}
 

@@ -30,6 +30,8 @@ from mlflow_stores import made_version, make_home, prepare_store  # noqa: E402
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.store.origin import Origin  # noqa: E402
 from chess_snn.errors import CorruptDataError  # noqa: E402
+from chess_snn.flows.server_processes import HOST, ServerSpec, running_server  # noqa: E402
+from chess_snn.flows.servers import mlflow_spec  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import (  # noqa: E402
     build_network,
@@ -40,23 +42,21 @@ from chess_snn.nets import (  # noqa: E402
     save_network,
 )
 from chess_snn.ports import free_port  # noqa: E402
-from flows.server_processes import HOST, ServerSpec, running_server  # noqa: E402
-from flows.servers import mlflow_spec  # noqa: E402
-from tasks.record import open_tracker, tracked_run  # noqa: E402
-from tasks.tracking import (  # noqa: E402
+from chess_snn.tasks.record import open_tracker, tracked_run  # noqa: E402
+from chess_snn.tasks.tracking import (  # noqa: E402
     MODEL_NAME,
     TrackingError,
     local_tracking_uri,
     registry,
     tracking_uri,
 )
-from tasks.tracking.campaign_run import (  # noqa: E402
+from chess_snn.tasks.tracking.campaign_run import (  # noqa: E402
     campaign_pages,
     keep_artifacts,
     registered_version,
 )
-from tasks.tracking.recorder import CampaignTracker  # noqa: E402
-from tasks.tracking.registry import model_id_of  # noqa: E402
+from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
+from chess_snn.tasks.tracking.registry import model_id_of  # noqa: E402
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 MATED_FEN = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
@@ -122,7 +122,7 @@ def stored_files(uri: str, alias: str) -> Path:
 
 @pytest.mark.slow
 def test_importing_the_package_does_not_import_mlflow():
-    code = "import sys, tasks.tracking; print('mlflow' in sys.modules)"
+    code = "import sys, chess_snn.tasks.tracking; print('mlflow' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
@@ -226,8 +226,8 @@ CREATE_STORE = """
 import sys
 from chess_snn.campaign import CampaignFolder
 from pathlib import Path
-from tasks.tracking import tracking_uri
-from tasks.tracking.recorder import CampaignTracker
+from chess_snn.tasks.tracking import tracking_uri
+from chess_snn.tasks.tracking.recorder import CampaignTracker
 print(CampaignTracker(tracking_uri(), CampaignFolder.open(Path(sys.argv[1]))).run_id)
 """
 

@@ -24,9 +24,9 @@ from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.store.plans import num_shards  # noqa: E402
+from chess_snn.flows.prefect_access import CREDENTIALS_FILE  # noqa: E402
+from chess_snn.flows.server_processes import HOST  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
-from flows.prefect_access import CREDENTIALS_FILE  # noqa: E402
-from flows.server_processes import HOST  # noqa: E402
 
 
 @pytest.fixture

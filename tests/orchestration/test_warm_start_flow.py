@@ -17,8 +17,8 @@ from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.stages.first_generation import supervised_facts  # noqa: E402
-from flows.servers import prefect_server  # noqa: E402
-from tasks.tracking import EXPERIMENT, tracking_uri  # noqa: E402
+from chess_snn.flows.servers import prefect_server  # noqa: E402
+from chess_snn.tasks.tracking import EXPERIMENT, tracking_uri  # noqa: E402
 
 SETTINGS = (*SMALL, "campaign.hours=0.001", "training.batch_size=64", "execution.workers=1")
 

@@ -10,7 +10,7 @@ pytest.importorskip("distributed")
 
 from tornado.ioloop import PeriodicCallback  # noqa: E402
 
-from tasks.cluster import worker_setup  # noqa: E402
+from chess_snn.tasks.cluster import worker_setup  # noqa: E402
 
 EVERY_MS = 10
 LEAST_CALLS = 5

@@ -19,11 +19,11 @@ from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.machine.slots import own_slot  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
-from tasks import compute  # noqa: E402
-from tasks.cluster.devices import STRIKES  # noqa: E402
-from tasks.cluster.nannies import local_cluster  # noqa: E402
-from tasks.cluster.worker_pool import WorkerPool  # noqa: E402
-from tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
+from chess_snn.tasks import compute  # noqa: E402
+from chess_snn.tasks.cluster.devices import STRIKES  # noqa: E402
+from chess_snn.tasks.cluster.nannies import local_cluster  # noqa: E402
+from chess_snn.tasks.cluster.worker_pool import WorkerPool  # noqa: E402
+from chess_snn.tasks.cluster.worker_setup import DASK_SETTINGS  # noqa: E402
 
 # Workers cannot import this module.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

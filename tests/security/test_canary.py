@@ -78,7 +78,7 @@ def test_it_had_reason_to_show_them(watched):
     _, said, commands = watched
     assert "MLflow cannot be told" in said, "an error that names the address"
     assert "http://***@127.0.0.1:9" in said
-    assert any("flows.prefect_app" in command for command in commands)
+    assert any("chess_snn.flows.prefect_app" in command for command in commands)
 
 
 def test_no_output_has_the_canary(watched):

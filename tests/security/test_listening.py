@@ -67,7 +67,7 @@ def test_a_campaign_with_workers_and_ranks_listens_on_loopback_alone(tmp_path):
             kill_campaign(process)
     assert off_loopback(found) == {}
     commands = "\n".join(found.values())
-    for server in ("flows.prefect_app", "training_program"):
+    for server in ("chess_snn.flows.prefect_app", "training_program"):
         assert server in commands, f"nobody saw {server} listen:\n{commands}"
     assert len(found) >= 6, "Prefect, scheduler, dashboard, two nannies, two workers"
 

@@ -18,8 +18,8 @@ from chromium import find_chromium  # noqa: E402
 from prefect.client.schemas.actions import WorkPoolUpdate  # noqa: E402
 from services_home import Home, services_up, wait_for  # noqa: E402
 
-from flows.prefect_access import SIGN_IN  # noqa: E402
-from flows.supervisor import POOL  # noqa: E402
+from chess_snn.flows.prefect_access import SIGN_IN  # noqa: E402
+from chess_snn.flows.supervisor import POOL  # noqa: E402
 
 EVIL = "evil.example"
 TIMEOUT_MS = 120_000

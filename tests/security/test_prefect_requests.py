@@ -31,9 +31,9 @@ from websockets.asyncio.client import connect  # noqa: E402
 from websockets.exceptions import WebSocketException  # noqa: E402
 
 from chess_snn.credentials import Credentials  # noqa: E402
-from flows.prefect_access import CREDENTIALS_FILE, kept_credentials, sign_in_link  # noqa: E402
-from flows.prefect_app import create_app  # noqa: E402
-from flows.servers import prefect_server  # noqa: E402
+from chess_snn.flows.prefect_access import CREDENTIALS_FILE, kept_credentials, sign_in_link  # noqa: E402
+from chess_snn.flows.prefect_app import create_app  # noqa: E402
+from chess_snn.flows.servers import prefect_server  # noqa: E402
 
 NOT_OWN = FROM_ELSEWHERE | {"a page of another port": JSON | {"Origin": "http://127.0.0.1:1"}}
 PLANTED = f"chess-snn:{43 * 'a'}"

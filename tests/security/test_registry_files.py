@@ -17,7 +17,7 @@ from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.models.exporting import commit_model  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import NetConfig, build_network, network_digest, save_network  # noqa: E402
-from tasks.tracking.registry import NETWORK_FOLDER, SERVED_MODEL, save_model  # noqa: E402
+from chess_snn.tasks.tracking.registry import NETWORK_FOLDER, SERVED_MODEL, save_model  # noqa: E402
 
 GAME = get_game("chess")
 START = GAME.initial_states(np.zeros(1, np.uint64))[0]

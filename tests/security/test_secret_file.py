@@ -9,7 +9,7 @@ pytest.importorskip("httpx")
 
 from chess_snn.credentials import Credentials, read_credentials
 from chess_snn.errors import ChessSnnError, ConfigError, without_credentials
-from flows.services import owned_folder
+from chess_snn.flows.services import owned_folder
 
 SECRET = "canary-password"
 

@@ -14,7 +14,7 @@ from chess_snn.campaign import CampaignFolder, read_receipt, read_receipts
 from chess_snn.data import GameRecords, read_shard
 from chess_snn.errors import ChessSnnError
 from chess_snn.games.chess import CHESS_SPEC, move_of_action, to_board
-from tasks.tracking import EXPERIMENT, MODEL_NAME
+from chess_snn.tasks.tracking import EXPERIMENT, MODEL_NAME
 from tests.small_campaigns import assert_same_campaign
 
 from .report import Check

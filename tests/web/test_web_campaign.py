@@ -12,10 +12,10 @@ from chess_snn.campaign.store.collection import open_collection
 from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.errors import CampaignError
 from chess_snn.report.page import report_html
+from chess_snn.tasks.tracking import TrackingError
 from chess_snn.web import server
 from chess_snn.web.networks import RegisteredVersions
 from chess_snn.web.server import CampaignPage
-from tasks.tracking import TrackingError
 
 
 def snapshot(folder):

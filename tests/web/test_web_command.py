@@ -45,7 +45,8 @@ def test_without_the_extra_it_names_the_command_that_installs_it(monkeypatch):
 
 
 def test_the_extra_web_alone_is_enough(monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("flows", "tasks")]:
+    ours = ("chess_snn.flows", "chess_snn.tasks")
+    for name in [name for name in sys.modules if name.startswith(ours)]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("httpx", "prefect", "distributed", "mlflow"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -6,8 +6,8 @@ import small_campaigns as made
 from chess_snn.campaign.models.model import Model
 from chess_snn.cli.players import find_model
 from chess_snn.errors import UsageError
+from chess_snn.tasks.tracking import TrackingError
 from chess_snn.web.networks import Networks
-from tasks.tracking import TrackingError
 
 
 def test_the_registry_is_asked_again_since_an_alias_moves(tmp_path, monkeypatch):

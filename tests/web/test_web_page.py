@@ -619,8 +619,8 @@ LISTS_REGISTERED = f"""n => {{
 
 def test_registered_networks_play(open_page, played_campaign, tmp_path, monkeypatch):
     pytest.importorskip("mlflow", reason="pip install mlflow: registered networks are NOT tested")
-    from tasks.tracking import tracking_uri  # noqa: PLC0415
-    from tasks.tracking.recorder import CampaignTracker  # noqa: PLC0415
+    from chess_snn.tasks.tracking import tracking_uri  # noqa: PLC0415
+    from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: PLC0415
 
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))

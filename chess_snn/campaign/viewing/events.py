@@ -1,6 +1,6 @@
 """Events of a campaign, as one typed stream.
 
-The process that runs a campaign makes them (:mod:`tasks.progress`) and passes each to all its
+The process that runs a campaign makes them (:mod:`chess_snn.tasks.progress`), passes each to its
 listeners: the terminal, two logs, Prefect's pages and the file that ``chess-snn watch`` reads.
 ``watch`` makes the same events from what it finds in the folder, so that all of them share their
 texts (:mod:`chess_snn.campaign.viewing.lines`).
