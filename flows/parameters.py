@@ -5,6 +5,7 @@ those of the settings' own fields.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -143,9 +144,10 @@ def new_campaign(
     ))
     config.find_engines()
     check_workers(config)
-    config = fix_dataset(config)
+    supervised = fix_dataset(config.supervised, config.campaign.game)
     path = directory or claim_campaign_path(preset, campaigns_home())
-    return create_campaign(path, config, start, with_games=with_games)
+    fixed = replace(config, supervised=supervised)
+    return create_campaign(path, fixed, start, with_games=with_games)
 
 
 def resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFolder:

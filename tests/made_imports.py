@@ -5,12 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.random_data import play_random_games
+from chess_snn.campaign import CampaignConfig
+from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.data import GameRecords, write_shard
 from chess_snn.games import get_game
 from chess_snn.pgn.folder import ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
 
 GAMES_EACH = 12
+
+
+def fixed_games(config: CampaignConfig) -> CampaignConfig:
+    """``config`` with the path and the digest of the games that it names."""
+    fixed = fix_dataset(config.supervised, config.campaign.game)
+    return replace(config, supervised=fixed)
 
 
 class Killed(BaseException):

@@ -1,6 +1,7 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -117,9 +118,10 @@ def start(
         begin.load_config if begin else load_config, preset, config, [*(set or []), *games, *pace]
     ))
     _check_before_create(configuration)
-    fixed = check_dataset(configuration)
+    supervised = check_dataset(configuration.supervised, configuration.campaign.game)
     folder = create_campaign(
-        dir or claim_campaign_path(preset), fixed, begin, with_games=with_games
+        dir or claim_campaign_path(preset), replace(configuration, supervised=supervised), begin,
+        with_games=with_games,
     )
     _run(folder)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chess_snn.campaign import CampaignConfig, preset_names
+from chess_snn.campaign import preset_names
 from chess_snn.campaign.configuration.loading import Setting, setting_field
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.store.folder import campaign_around
@@ -16,6 +16,7 @@ from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import description
+from chess_snn.training import SupervisedSettings
 
 
 def _check_device(text: str) -> str:
@@ -45,7 +46,7 @@ ClusterOption = Annotated[
 ]
 CampaignArgument = Annotated[Path, typer.Argument(help="The campaign folder.")]
 ThreadsOption = Annotated[
-    int, typer.Option(min=0, max=1024, help="Of a network or engine; 0 takes what is of use.")
+    int, typer.Option(min=0, max=1024, help="Of a network or engine; 0 chooses automatically.")
 ]
 SimulationsOption = Annotated[
     int, typer.Option(min=0, max=MAX_SIMULATIONS,
@@ -133,12 +134,12 @@ def pace_settings(
     }) + (chosen if cluster else [])
 
 
-def check_dataset(config: CampaignConfig) -> CampaignConfig:
-    """``config`` with its games fixed; see :func:`fix_dataset`."""
-    if not config.supervised.games:
-        return config
+def check_dataset(settings: SupervisedSettings, game: str) -> SupervisedSettings:
+    """:func:`fix_dataset` under a bar."""
+    if not settings.games:
+        return settings
     with work_bar("looking at the games to learn from", "shards") as on_progress:
-        return fix_dataset(config, on_progress)
+        return fix_dataset(settings, game, on_progress)
 
 
 def check_writable(path: Path | None, option: str) -> None:

@@ -53,7 +53,7 @@ def take_seat(
 ) -> Player:
     """The player itself, for ``num_games`` at once; ``threads`` ends the threads it needs.
 
-    ``num_threads`` of the network, or processes of the engine; None takes what is of use.
+    ``num_threads`` of the network, or processes of the engine; None chooses automatically.
     """
     if isinstance(player, str):
         return make_player(game, player, EngineSettings(num_threads or 0, answer_s=engine_s))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -156,7 +157,8 @@ def learn_command(
     })
     configuration = load_config(preset, config, [*(set or []), *options])
     number = num_ranks(configuration, nproc_per_node)
-    configuration = check_dataset(configuration)
+    fixed = check_dataset(configuration.supervised, configuration.campaign.game)
+    configuration = replace(configuration, supervised=fixed)
     info = RankInfo.from_environment()
     state = "was trained before" if out.exists() else "is trained"
     with stoppable("stopped; the same command goes on from the last checkpoint"):

@@ -171,7 +171,7 @@ def begin_study(out: Path, request: StudyRequest, say: LogFn) -> StudyPlan:
         )))
         for each in request.variants
     ]
-    dataset = fix_dataset(fixed[0].config).supervised
+    dataset = fix_dataset(fixed[0].config.supervised, _GAME)
     variants = tuple(
         replace(each, config=replace(each.config, supervised=replace(
             each.config.supervised, games=dataset.games, digest=dataset.digest,

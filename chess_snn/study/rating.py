@@ -50,7 +50,7 @@ class RatingGames:
             rungs: players that can be played, the weakest first.
             num_games: of the network; of each pairing with ``against``.
             against: these players, in place of rungs near the network's strength.
-            threads: of the network; 0 takes what is of use.
+            threads: of the network; 0 chooses automatically.
             device: of the network.
             on_progress: called with games over and games in all.
 

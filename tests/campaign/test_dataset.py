@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_games import plain_records
-from made_imports import GAMES_EACH, make_import
+from made_imports import GAMES_EACH, fixed_games, make_import
 from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
-from chess_snn.campaign.stages.dataset import find_dataset, fix_dataset, fixed_dataset
+from chess_snn.campaign.stages.dataset import find_dataset, fixed_dataset
 from chess_snn.campaign.store.collection import GameCollection, GameFilter, open_collection
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.viewing.recorded_games import collection_figures
@@ -64,13 +64,13 @@ def test_the_games_of_a_campaign_can_be_learnt_from_too(new_folder):
 
 def test_the_configuration_gets_path_and_digest(imported, monkeypatch):
     monkeypatch.chdir(imported.parent)
-    fixed = fix_dataset(config_with("some"))
+    fixed = fixed_games(config_with("some"))
     given = find_dataset(imported, SPEC)
     assert fixed.supervised.games == str(imported)
     assert fixed.supervised.digest == given.digest
-    assert fix_dataset(fixed) == fixed
+    assert fixed_games(fixed) == fixed
     assert fixed_dataset(fixed) == given
-    assert fix_dataset(load_config()) == load_config()
+    assert fixed_games(load_config()) == load_config()
 
 
 def test_a_damaged_shard_is_named_before_any_work(imported, tmp_path):
@@ -78,19 +78,19 @@ def test_a_damaged_shard_is_named_before_any_work(imported, tmp_path):
     shutil.copytree(imported, path)
     damage(max((path / "games").rglob("shard-*")))
     with pytest.raises(CorruptDataError, match=r"damaged/games/.*/shard-00000"):
-        fix_dataset(config_with(path))
+        fixed_games(config_with(path))
 
 
 def test_games_of_another_game_are_refused(tmp_path):
     path = make_import(tmp_path / "go", game="go")
     with pytest.raises(UsageError, match="shard-000001"):
-        fix_dataset(config_with(path))
+        fixed_games(config_with(path))
 
 
 def test_an_import_that_was_broken_off_is_refused(tmp_path):
     path = make_import(tmp_path / "half", finished=False)
     with pytest.raises(UsageError, match=r"some\.pgn"):
-        fix_dataset(config_with(path))
+        fixed_games(config_with(path))
 
 
 @pytest.mark.parametrize("make", [
@@ -99,15 +99,15 @@ def test_an_import_that_was_broken_off_is_refused(tmp_path):
 def test_a_folder_without_games_is_refused(tmp_path, make):
     make(tmp_path / "nothing")
     with pytest.raises(UsageError, match="nothing"):
-        fix_dataset(config_with(tmp_path / "nothing"))
+        fixed_games(config_with(tmp_path / "nothing"))
 
 
 def test_other_games_in_the_same_place_are_refused(tmp_path):
     path = make_import(tmp_path / "games")
-    fixed = fix_dataset(config_with(path))
+    fixed = fixed_games(config_with(path))
     shutil.rmtree(path)
     make_import(path, num_shards=3)
-    for look in (fixed_dataset, fix_dataset):
+    for look in (fixed_dataset, fixed_games):
         with pytest.raises(UsageError, match=fixed.supervised.digest):
             look(fixed)
 

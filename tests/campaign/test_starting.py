@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_imports import make_import
+from made_imports import fixed_games, make_import
 from small_campaigns import MICRO, play_iteration, stage_rebuilder
 
 from chess_snn.campaign import CampaignFolder, read_receipts
@@ -20,7 +20,6 @@ from chess_snn.campaign.models.exporting import export_model
 from chess_snn.campaign.models.starting import Start, create_campaign, find_start
 from chess_snn.campaign.models.versions import model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation, window_shards
-from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import begins_trained, train_first_generation
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.data import ReplayWindow, is_committed, read_manifest, read_shard
@@ -98,7 +97,7 @@ def test_a_given_network_learns_from_a_dataset_first(parent, tmp_path):
     ]
     start = start_from(f"{parent.path}@2")
     folder = create_campaign(
-        tmp_path / "new", fix_dataset(start.load_config(settings=settings)), start
+        tmp_path / "new", fixed_games(start.load_config(settings=settings)), start
     )
     assert not is_committed(folder.checkpoint(0)), "it has to learn first"
     train_first_generation(folder.path)

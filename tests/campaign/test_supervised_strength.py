@@ -1,10 +1,10 @@
 """A network that learnt from an engine's games beats what it was before."""
 
 import pytest
+from made_imports import fixed_games
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.training_launch import train_network
-from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.engines.pool import EngineSettings
@@ -58,7 +58,7 @@ def seat(network, name, num_games):
 @pytest.mark.timeout(1200)
 def test_a_network_that_has_learnt_beats_one_that_has_not(imported, tmp_path):
     for name, epochs in (("learnt", 4), ("untrained", 0)):
-        config = fix_dataset(load_config(settings=[
+        config = fixed_games(load_config(settings=[
             f'supervised.games="{imported}"', f"supervised.epochs={epochs}",
         ]))
         points = train_network(config, tmp_path / name, num_threads=2)

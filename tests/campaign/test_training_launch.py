@@ -8,7 +8,7 @@ import time
 
 import psutil
 import pytest
-from made_imports import make_import
+from made_imports import fixed_games, make_import
 from small_campaigns import MICRO, play_first_games
 from supervised_steps import supervised_progress
 
@@ -21,7 +21,6 @@ from chess_snn.campaign.machine.training_launch import (
     train_network,
 )
 from chess_snn.campaign.stages import step_losses, train_generation, training_program
-from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.plans import begin_iteration
@@ -152,7 +151,7 @@ def test_games_are_learnt_under_torchrun_on_two_nodes_as_by_two_ranks_of_one(tmp
         "chess_snn", "games", "learn", str(games), *(f"--set={setting}" for setting in settings)
     ]
     torchrun(2, *command, "--out", str(tmp_path / "two-nodes"))
-    config = fix_dataset(load_config(settings=[*settings, f'supervised.games="{games}"']))
+    config = fixed_games(load_config(settings=[*settings, f'supervised.games="{games}"']))
     train_network(config, tmp_path / "one-node", 2, num_threads=1)
     digests = {
         read_manifest(tmp_path / name).meta["weights_digest"] for name in ("two-nodes", "one-node")
@@ -204,7 +203,7 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
 def warm_config(tmp_path_factory):
     """Settings of a campaign that learns from a dataset first, for some hundred steps."""
     games = make_import(tmp_path_factory.mktemp("games") / "some")
-    return fix_dataset(load_config(settings=[
+    return fixed_games(load_config(settings=[
         *MICRO, *RANKS, "execution.device=auto", "training.batch_size=64",
         "training.micro_batch=32", "supervised.epochs=12", f'supervised.games="{games}"',
     ]))

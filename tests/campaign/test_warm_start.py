@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_imports import Killed, make_import
+from made_imports import Killed, fixed_games, make_import
 from signed_files import edit_config
 from small_campaigns import MICRO, idle_rebuilder
 from stored_shards import damage as damage_file
@@ -19,7 +19,6 @@ from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import (
     learn_dataset,
     new_network,
@@ -44,7 +43,7 @@ def imported(tmp_path_factory):
 
 @pytest.fixture
 def config(imported):
-    return fix_dataset(load_config(settings=[*SETTINGS, f'supervised.games="{imported}"']))
+    return fixed_games(load_config(settings=[*SETTINGS, f'supervised.games="{imported}"']))
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_a_cold_campaign_says_nothing_of_games(new_folder):
 def test_games_that_changed_meanwhile_are_refused(config, tmp_path):
     path = make_import(tmp_path / "games")
     settings = [*SETTINGS, f'supervised.games="{path}"']
-    folder = CampaignFolder.create(tmp_path / "c", fix_dataset(load_config(settings=settings)))
+    folder = CampaignFolder.create(tmp_path / "c", fixed_games(load_config(settings=settings)))
     make_import(path, num_shards=3)
     with pytest.raises(UsageError, match=str(path)):
         train_first_generation(folder.path)
@@ -133,7 +132,7 @@ def test_trained_alone_it_is_the_same_network(folder, config, tmp_path):
 def test_without_epochs_it_is_the_network_that_an_untrained_campaign_begins_with(
     imported, new_folder, tmp_path
 ):
-    untrained = fix_dataset(load_config(settings=[
+    untrained = fixed_games(load_config(settings=[
         *MICRO, f'supervised.games="{imported}"', "supervised.epochs=0",
     ]))
     train_network(untrained, tmp_path / "untrained")
@@ -147,7 +146,7 @@ def test_without_epochs_it_is_the_network_that_an_untrained_campaign_begins_with
 
 def test_another_training_in_the_same_place_is_refused(config, imported, tmp_path):
     out = tmp_path / "tiny"
-    other = fix_dataset(load_config(settings=[
+    other = fixed_games(load_config(settings=[
         *SETTINGS, f'supervised.games="{imported}"', "training.weight_decay=0.5",
     ]))
     with pytest.raises(Killed):
@@ -179,7 +178,7 @@ def kill_after_three_epochs(done, total):
 @pytest.fixture(scope="module")
 def four_epochs(tmp_path_factory):
     games = make_import(tmp_path_factory.mktemp("imports") / "some")
-    return fix_dataset(load_config(settings=[
+    return fixed_games(load_config(settings=[
         *MICRO, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
     ]))
 

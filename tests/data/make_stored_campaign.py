@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from made_imports import make_import
+from made_imports import fixed_games, make_import
 from small_campaigns import MICRO, MICRO_2048, play_iteration, play_match
 from stored_shards import damage
 
@@ -24,7 +24,6 @@ from chess_snn.campaign.forking import extend_campaign
 from chess_snn.campaign.integrity.rebuild import repair_campaign
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.stages import play_shard, prepare_first_generation
-from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.store.notes import note_removal
 from chess_snn.campaign.store.receipt_parts import DeviceUse
@@ -72,7 +71,7 @@ def make_2048(root: Path) -> None:
 
 
 def create(root: Path, settings: Sequence[str]) -> CampaignFolder:
-    config = fix_dataset(load_config(settings=list(settings)))
+    config = fixed_games(load_config(settings=list(settings)))
     return CampaignFolder.create(root / "campaign", config)
 
 

@@ -199,7 +199,7 @@ def seat_network(
 ) -> Player:
     """``model`` as a player of ``num_games`` at once; ``threads`` ends the threads it needs.
 
-    ``num_threads`` evaluate positions on a CPU; None takes what is of use.
+    ``num_threads`` evaluate positions on a CPU; None chooses automatically.
     """
     evaluator = threads.enter_context(make_evaluator(
         model.load(game), device=device, precision=model.precision, num_threads=num_threads,

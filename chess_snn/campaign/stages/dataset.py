@@ -11,7 +11,12 @@ from chess_snn.data import Manifest, check_shard, json_digest, read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.games import GameSpec, get_game
 from chess_snn.pgn.folder import ImportFolder, is_import
-from chess_snn.training import DatasetShard, TrainingSchedule, plan_schedule
+from chess_snn.training import (
+    DatasetShard,
+    SupervisedSettings,
+    TrainingSchedule,
+    plan_schedule,
+)
 from chess_snn.types import Json, Progress
 
 _DIGEST_LENGTH: Final = 32
@@ -72,22 +77,19 @@ def find_dataset(
 
 
 def fix_dataset(
-    config: CampaignConfig, on_progress: Progress | None = None
-) -> CampaignConfig:
-    """``config`` with the absolute path and the digest of the games it names, if it names any.
+    settings: SupervisedSettings, game: str, on_progress: Progress | None = None
+) -> SupervisedSettings:
+    """``settings`` with the absolute path and the digest of the games they name, if any.
 
     Raises:
-        UsageError, CorruptDataError: as :func:`find_dataset`, or where ``config`` has the
+        UsageError, CorruptDataError: as :func:`find_dataset`, or where ``settings`` have the
             digest of other games.
     """
-    settings = config.supervised
     if not settings.games:
-        return config
-    spec = get_game(config.campaign.game).spec
-    given = find_dataset(Path(settings.games), spec, on_progress=on_progress)
+        return settings
+    given = find_dataset(Path(settings.games), get_game(game).spec, on_progress=on_progress)
     _check_digest(given, settings.digest or given.digest)
-    fixed = replace(settings, games=str(given.path), digest=given.digest)
-    return replace(config, supervised=fixed)
+    return replace(settings, games=str(given.path), digest=given.digest)
 
 
 def fixed_dataset(config: CampaignConfig) -> SupervisedDataset:
