@@ -200,7 +200,7 @@ def compare_campaigns(
             ]
             result, *_ = play_players(
                 game, models, games, "", seed=seed, max_plies=max_plies, threads=threads,
-                device=device,
+                device=device, beside_json=as_json,
             )
             results[pair] = judge(result)
     rows = [_row(point, results[point.a.generation, point.b.generation]) for point in chosen]

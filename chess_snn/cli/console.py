@@ -113,34 +113,33 @@ def stoppable(message: str) -> Iterator[None]:
 
 @contextmanager
 def work_bar(
-    label: str, unit: str = "", *, quiet: bool = False
+    label: str, unit: str = "", *, beside_json: bool = False
 ) -> Iterator[Callable[[int, int], None]]:
     """A bar for the length of the block, moved by calling it with (done, in all).
 
-    Without a terminal, a line every ten seconds instead; nothing if ``quiet``, for then JSON alone
-    goes to standard output.
+    Without a terminal, a line every ten seconds instead. ``beside_json`` it goes to standard error.
     """
-    if quiet:
-        yield lambda done, total: None
-        return
-    if not console.is_terminal:
-        yield _line_now_and_then(label, unit)
+    output = errors if beside_json else console
+    if not output.is_terminal:
+        yield _line_now_and_then(label, unit, print_notice if beside_json else print_message)
         return
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TimeElapsedColumn())
     counter = (MofNCompleteColumn(), TextColumn(unit)) if unit else ()
-    with Progress(*columns, *counter, console=console, transient=True) as bar:
+    with Progress(*columns, *counter, console=output, transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _line_now_and_then(label: str, unit: str) -> Callable[[int, int], None]:
+def _line_now_and_then(
+    label: str, unit: str, print_line: Callable[[str], None]
+) -> Callable[[int, int], None]:
     next_s = time.monotonic() + _LINE_PERIOD_S
 
     def tell(done: int, total: int) -> None:
         nonlocal next_s
         if time.monotonic() >= next_s:
             next_s = time.monotonic() + _LINE_PERIOD_S
-            print_message(f"{label}: {done:,}/{total:,} {unit}")
+            print_line(f"{label}: {done:,}/{total:,} {unit}")
 
     return tell
 

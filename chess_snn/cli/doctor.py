@@ -51,13 +51,13 @@ def doctor_command(
                 _print(finding)
 
     add(check_all(campaigns_home().parent, DEFAULT_PORTS))
-    with work_bar(
-        "playing and training on each device", "done", quiet=as_json or not devices
-    ) as update:
-        update(0, len(devices))
-        for count, finding in enumerate(try_devices(devices), 1):
-            add([finding])
-            update(count, len(devices))
+    if devices:
+        trials = "playing and training on each device"
+        with work_bar(trials, "done", beside_json=as_json) as update:
+            update(0, len(devices))
+            for count, finding in enumerate(try_devices(devices), 1):
+                add([finding])
+                update(count, len(devices))
     num_broken = sum(finding.level is Level.BROKEN for finding in findings)
     if as_json:
         print_json([asdict(finding) for finding in findings])

@@ -52,7 +52,7 @@ def verify_command(
     # Locked before: nothing may change between what is found and what is quarantined.
     with campaign_lock(folder) if repair else nullcontext():
         with work_bar(
-            f"verifying {folder.name}", "shards and checkpoints", quiet=as_json
+            f"verifying {folder.name}", "shards and checkpoints", beside_json=as_json
         ) as on_progress:
             findings = verify_campaign(
                 folder, num_workers=workers or num_cores(), on_progress=on_progress
@@ -98,7 +98,7 @@ def gc_command(
     with campaign_lock(folder) if yes else nullcontext():
         disposable = find_disposable(folder, keep or ())
         if yes and disposable:
-            with work_bar(f"removing from {folder.name}", quiet=as_json) as on_progress:
+            with work_bar(f"removing from {folder.name}", beside_json=as_json) as on_progress:
                 dispose(folder, disposable, on_progress)
     if as_json:
         print_json({

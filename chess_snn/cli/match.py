@@ -128,8 +128,9 @@ def match_command(
 def play_players(
     game: Game, players: Sequence[Model | str], games: int, openings: str, *, seed: int,
     max_plies: int | None, threads: int, device: str, engine_seconds: float = DEFAULT_ENGINE_S,
+    beside_json: bool = False,
 ) -> tuple[MatchResult, Json, float]:
-    """Let two players play each opening with both colours, under a bar.
+    """Let two players play each opening with both colours, under a :func:`work_bar`.
 
     Returns:
         The match, the settings that decide it, for its file, and how many seconds it took.
@@ -146,7 +147,8 @@ def play_players(
             take_seat(game, player, games, threads or None, device, pools, engine_seconds)
             for player in players
         )
-        with work_bar(f"{player_a.name} against {player_b.name}", "games over") as on_progress:
+        label = f"{player_a.name} against {player_b.name}"
+        with work_bar(label, "games over", beside_json=beside_json) as on_progress:
             result = play_match(
                 game, player_a, player_b, starts, seed=seed, max_plies=max_plies,
                 on_progress=on_progress,

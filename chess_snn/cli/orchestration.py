@@ -74,6 +74,18 @@ def registered_versions(game: str, name: str | None) -> list[str]:
     return versions
 
 
+def registered_models() -> list[Json]:
+    """What MLflow's registry has; see :func:`tasks.tracking.fetching.registered_models`.
+
+    Raises:
+        UsageError: the extra ``orchestration`` is not installed.
+    """
+    registry = _load("tasks.tracking.fetching", "orchestration")
+    store = existing_store()
+    models: list[Json] = [] if store is None else registry.registered_models(store)
+    return models
+
+
 def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") -> Any:
     """Call ``<function>`` of ``chess_snn.tasks.tracking.campaign_run`` with MLflow's store.
 

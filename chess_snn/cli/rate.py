@@ -12,7 +12,7 @@ import typer
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.models.references import KNOWN_MODELS
 from chess_snn.campaign.store.match_facts import MatchFacts
-from chess_snn.cli.console import console, print_json, print_message, work_bar
+from chess_snn.cli.console import console, print_json, print_message, print_notice, work_bar
 from chess_snn.cli.dashboard import matches_table, ratings_table
 from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
@@ -109,13 +109,13 @@ def rate_command(
             f"{', '.join(found.players)}"
         )
     available = available_players(found, on_ladder, engines, with_other_versions=True)
-    if available.notice is not None and not as_json:
-        print_message(available.notice)
+    if available.notice is not None:
+        print_notice(available.notice)
     with ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         played: dict[str, dict[str, list[MatchResult]]] = {}
         for model in models:
-            with work_bar(model.name, "games over") as on_progress:
+            with work_bar(model.name, "games over", beside_json=as_json) as on_progress:
                 played[model.name] = RatingGames(
                     folder / _PARTS, model, found.max_plies, seed, engines
                 ).play(

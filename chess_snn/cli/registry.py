@@ -26,10 +26,17 @@ from chess_snn.campaign.store.match_facts import RatingFacts
 from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
 from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models
-from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
+from chess_snn.cli.console import (
+    console,
+    print_json,
+    print_message,
+    print_notice,
+    print_rows,
+    table_of,
+)
 from chess_snn.cli.cost import cost_command
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
-from chess_snn.cli.orchestration import ask_mlflow
+from chess_snn.cli.orchestration import ask_mlflow, registered_models
 from chess_snn.cli.players import find_model
 from chess_snn.errors import UsageError
 from chess_snn.wording import counted
@@ -54,14 +61,27 @@ Who = Annotated[
 
 
 @app.command("list")
-def list_versions(directory: CampaignArgument, as_json: AsJsonOption = False) -> None:
-    """Every network of a campaign's finished iterations, from its folder alone.
+def list_versions(
+    directory: Annotated[
+        Path | None, typer.Argument(help="The campaign folder; without it, MLflow's registry.")
+    ] = None,
+    as_json: AsJsonOption = False,
+) -> None:
+    """Every network of a campaign's finished iterations, or of all campaigns in MLflow's registry.
 
     Elo points are above the random mover, with a 95 % interval, for the search budget in the title;
     "as candidate" is what the games against the champion of its time said.
 
+    Of the registry, the versions that have an alias and the newest others; any of them can be
+    given to --model.
+
     chess-snn models list campaigns/cpu-001
+
+    chess-snn models list
     """
+    if directory is None:
+        _list_registered(as_json=as_json)
+        return
     folder = CampaignFolder.open(directory)
     versions = campaign_versions(folder)
     if as_json:
@@ -264,6 +284,26 @@ def _table(folder: CampaignFolder, versions: list[NetworkVersion]) -> Table:
             "" if version.spike_rate is None else f"{version.spike_rate:.1%}",
         "digest": lambda version: version.digest[:_DIGITS],
     })
+
+
+def _list_registered(*, as_json: bool) -> None:
+    versions = registered_models()
+    if not versions:
+        print_notice(
+            "nothing is registered in MLflow yet; a campaign registers every generation. Networks "
+            "of one campaign: chess-snn models list CAMPAIGN"
+        )
+    if as_json:
+        print_json(versions)
+    elif versions:
+        print_rows("registered networks, newest first", {
+            version["address"]: ", ".join([
+                version["campaign"], f"generation {version['generation']}",
+                version["strength"] or "not measured",
+                *(f"@{alias}" for alias in version["aliases"]),
+            ])
+            for version in versions
+        })
 
 
 def _candidacy(played: PromotionFacts | None) -> str:

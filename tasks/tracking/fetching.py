@@ -27,6 +27,11 @@ from chess_snn.tasks.tracking import TrackingError, existing_store, tracking_uri
 from chess_snn.tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
 from chess_snn.tasks.tracking.store import open_store, tracking_errors
 from chess_snn.training import WEIGHTS
+from chess_snn.types import Json
+from chess_snn.tasks.tracking import TrackingError, existing_store, tracking_uri
+from chess_snn.tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
+from chess_snn.tasks.tracking.store import open_store, tracking_errors
+from chess_snn.tasks.tracking.strength_tags import strength_text
 
 _ADDRESS: Final = re.compile(
     r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"
@@ -100,6 +105,43 @@ def list_versions(uri: str, name: str) -> list[str]:
     ]
 
 
+def registered_models(uri: str) -> list[Json]:
+    """The versions of every registered model that have an alias, and the newest others.
+
+    Those of a model stand together, newest first, each with its ``address``, ``aliases``,
+    ``campaign``, ``generation`` and ``strength``; empty where its tags do not tell.
+
+    Raises:
+        TrackingError: the store is away.
+    """
+    with tracking_errors(uri):
+        client = open_store(uri)
+        found = []
+        for model in client.search_registered_models():
+            newest = client.search_model_versions(
+                f"name='{model.name}'", max_results=_MOST_LISTED, order_by=["version_number DESC"]
+            )
+            numbers = {int(number) for number in model.aliases.values()}
+            older = numbers - {int(version.version) for version in newest}
+            found += [(model, version) for version in newest] + [
+                (model, client.get_model_version(model.name, str(number)))
+                for number in sorted(older, reverse=True)
+            ]
+    return [
+        {
+            "address": f"models:/{model.name}/{version.version}",
+            "aliases": sorted(
+                alias for alias, number in model.aliases.items()
+                if int(number) == int(version.version)
+            ),
+            "campaign": version.tags.get("campaign", ""),
+            "generation": version.tags.get("generation", ""),
+            "strength": strength_text(version),
+        }
+        for model, version in found
+    ]
+
+
 def _find_version(
     client: MlflowClient, uri: str, address: str, wanted: re.Match[str]
 ) -> ModelVersion:
@@ -111,8 +153,7 @@ def _find_version(
         if error.error_code not in _UNKNOWN:
             raise
         raise UsageError(
-            f"{address} is not registered in {uri}; see what is: chess-snn models list CAMPAIGN, "
-            "or the page Models of MLflow"
+            f"{address} is not registered in {uri}; see what is: chess-snn models list"
         ) from error
 
 

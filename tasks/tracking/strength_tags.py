@@ -34,10 +34,15 @@ def why_not_better(version: ModelVersion, holder: ModelVersion | None) -> str | 
 
 def describe(version: ModelVersion) -> str:
     """``version 7 (smoke-001, generation 4, Elo 402 (310 to 495) with 16 simulations, …)``."""
-    strength = _strength_of(version)
     campaign, generation = (version.tags.get(tag, "?") for tag in ("campaign", "generation"))
-    rated = "not measured" if strength is None else str(strength)
+    rated = strength_text(version) or "not measured"
     return f"version {version.version} ({campaign}, generation {generation}, {rated})"
+
+
+def strength_text(version: ModelVersion) -> str:
+    """``Elo 402 (310 to 495) with 16 simulations``; empty if it was not measured."""
+    strength = _strength_of(version)
+    return "" if strength is None else str(strength)
 
 
 def _strength_of(version: ModelVersion) -> Strength | None:

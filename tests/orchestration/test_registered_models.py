@@ -1,5 +1,6 @@
 """Registered models are read by us and by MLflow, wherever the store is, and only if unchanged."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -16,11 +17,13 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from mlflow_stores import made_version  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.models.model import Model  # noqa: E402
 from chess_snn.campaign.models.references import find_model  # noqa: E402
 from chess_snn.campaign.models.starting import find_start  # noqa: E402
+from chess_snn.cli.registry import app  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.errors import CorruptDataError, UsageError  # noqa: E402
 from chess_snn.flows.server_processes import HOST, running_server  # noqa: E402
@@ -277,3 +280,43 @@ def test_the_list_of_versions_begins_with_the_aliases(home):
     assert champion == CHAMPION
     assert others[-1] == "models:/chess-snn/1"
     assert list_versions(store_of(home), "nothing") == []
+
+
+def test_the_command_lists_what_is_registered(home):
+    store, client = store_of(home), client_of(home)
+    for alias in ("champion", "favourite"):
+        client.set_registered_model_alias("chess-snn", alias, "1")
+    (row,) = fetching.registered_models(store)
+    campaign = row["campaign"]
+    assert (row["address"], row["generation"]) == ("models:/chess-snn/1", "1")
+    assert set(row["aliases"]) >= {"champion", "favourite", "candidate"}
+
+    as_json = CliRunner().invoke(app, ["list", "--json"])
+    assert (as_json.exit_code, json.loads(as_json.stdout)) == (0, [row])
+    table = CliRunner().invoke(app, ["list"])
+    assert (table.exit_code, table.stderr) == (0, "")
+    for text in ("models:/chess-snn/1", "favourite", campaign, row["strength"]):
+        assert text in table.stdout
+
+
+def test_of_more_versions_the_newest_are_listed_and_those_with_an_alias(home, monkeypatch):
+    client = client_of(home)
+    source = client.get_model_version("chess-snn", "1").source
+    for _ in range(3):
+        client.create_model_version("chess-snn", source)
+    client.create_registered_model("chess-snn-2048")
+    monkeypatch.setattr(fetching, "_MOST_LISTED", 2)
+    rows = fetching.registered_models(store_of(home))
+    assert [row["address"].rpartition("/")[2] for row in rows] == ["4", "3", "1"]
+    assert rows[0] | {"address": ""} == {
+        "address": "", "aliases": [], "campaign": "", "generation": "", "strength": "",
+    }
+
+
+def test_without_a_store_the_list_says_what_registers(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
+    told = CliRunner().invoke(app, ["list", "--json"])
+    assert (told.exit_code, json.loads(told.stdout)) == (0, [])
+    assert "models list CAMPAIGN" in told.stderr
+    assert not list(tmp_path.iterdir()), "nothing is made"
