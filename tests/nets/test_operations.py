@@ -91,17 +91,6 @@ def test_a_tiny_network_by_hand(spec):
     assert (last.numbers_read, last.numbers_written) == (3 * 64, 4 * 64)
 
 
-def test_bytes_fall_with_the_batch_to_those_of_the_activations(spec):
-    operations = count_operations(spec, net_config("small"))
-    alone = operations.bytes_moved(2, batch_size=1)
-    shared = operations.bytes_moved(2, batch_size=256)
-    assert alone - shared == pytest.approx(2 * operations.parameters * (1 - 1 / 256))
-    assert operations.bytes_moved(4, batch_size=256) == 2 * shared
-    neurons = operations.bytes_moved(2, batch_size=1, neurons_only=True)
-    assert neurons == operations.bytes_moved(2, batch_size=256, neurons_only=True)
-    assert 0.3 * shared < neurons < 0.7 * shared
-
-
 def test_an_unknown_pass_is_an_error(spec):
     with pytest.raises(KeyError):
         count_operations(spec, net_config("tiny")).macs_of("blocks.9.conv1")

@@ -72,7 +72,7 @@ def test_a_new_network_promises_about_a_thousandth_of_the_limit(seed):
     network = build_network(RETURN, net_config("tiny"), seed).eval()
     planes = torch.rand(64, RETURN.num_planes, 8, 8).round()
     with torch.no_grad():
-        _, values = read_value(RETURN, network.value_logits(planes))
+        _, values = read_value(RETURN, network(planes).value_logits_BV)
     assert values.min() > 0
     assert values.max() < 5e-3 * RETURN.value_limit
 

@@ -163,7 +163,7 @@ def test_values_of_both_kinds_of_positions_are_learnt(window, config):
             shown = show_afterstates(GAME, samples, np.full(len(samples), are_afterstates))
             with torch.no_grad():
                 planes = assemble(GAME, shown).planes(SPEC.num_planes)
-                logits = trainer.network.eval().value_logits(planes)
+                logits = trainer.network.eval()(planes).value_logits_BV
                 _, values = read_value(SPEC, logits)
             found.append(np.abs(values.numpy() - shown.outcomes_stm).mean())
         return np.array(found)

@@ -2,9 +2,8 @@
 
 Operations are those of the passes of :class:`chess_snn.nets.inference.InferenceNetwork` over one
 position, with normalisation folded and all ticks together; the ReLU baseline is the case of one
-tick. Zeros count like other numbers: no pass skips what did not spike. With the operations and the
-bandwidth of a device, they give the least time it can take. What a network does on given positions,
-without the zeros, is counted in :mod:`chess_snn.nets.analysis.counts`.
+tick. Zeros count like other numbers: no pass skips what did not spike. What a network does on given
+positions, without the zeros, is counted in :mod:`chess_snn.nets.analysis.counts`.
 """
 
 import math
@@ -77,22 +76,6 @@ class Operations:
             KeyError: no pass has this name.
         """
         return {each.name: each.macs for each in self.passes}[name]
-
-    def bytes_moved(
-        self, bytes_a_number: int, batch_size: int, *, neurons_only: bool = False
-    ) -> float:
-        """Bytes a position that cross memory at least, where no pass is fused with the next.
-
-        Args:
-            bytes_a_number: 4 in fp32, 2 in bf16.
-            batch_size: positions that share one reading of the parameters.
-            neurons_only: of the layers of neurons alone.
-        """
-        numbers = 0.0
-        for each in self.passes:
-            if each.is_neurons or not neurons_only:
-                numbers += each.numbers_read + each.numbers_written + each.parameters / batch_size
-        return numbers * bytes_a_number
 
 
 def count_operations(spec: GameSpec, config: NetConfig) -> Operations:

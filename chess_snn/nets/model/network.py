@@ -81,11 +81,6 @@ class Network(nn.Module):
         )
         return LegalOutput(legal_logits_BL, *self.value(fired_TBCHW))
 
-    def value_logits(self, planes_BPHW: Tensor) -> Tensor:
-        """float32[B, V] of :class:`NetworkOutput`, without the rest of it."""
-        value_logits_BV: Tensor = self.value(self._trunk(planes_BPHW))[0]
-        return value_logits_BV
-
     def _trunk(self, planes_BPHW: Tensor) -> Tensor:
         """The spikes of the last neurons."""
         blocks = [block for block in self.blocks if isinstance(block, Block)]
