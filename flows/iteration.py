@@ -3,6 +3,11 @@
 The order of the stages, and what may run beside what. Everything here can be repeated, for each
 stage looks for its outcome first. File 16 of 16 of the spine in docs/architecture.md.
 
+Each task (:mod:`tasks.stages`) calls its stage on a Dask worker: ``play_shard``,
+``train_generation``. Evaluation plays matches against fixed opponents. In a gating match the new
+generation, the candidate, plays the champion. Promotion decides who is champion now, and commits
+the iteration's receipt: with it the iteration is finished.
+
 Each iteration plays as soon as the network that it plays with is trained, so a generation is
 evaluated while the next iteration plays. Its flow run begins before, while that network is trained:
 where Prefect's server is busy, the start of one takes two seconds, in which workers would wait. No

@@ -48,7 +48,11 @@ class Search(Protocol):
 
     @property
     def evaluator(self) -> Evaluator:
-        """The network it asks; searches may share one."""
+        """The network it asks; searches may share one.
+
+        Of planes and legal actions it makes logits float32[B, M] of these actions, and values
+        float32[B], side to move's view.
+        """
         ...
 
     def run(

@@ -7,7 +7,9 @@ Danihelka et al. 2022, §2 to §4.
 
 Sampling without replacement by Gumbel noise makes the played action at least as good, in
 expectation, as one drawn from the policy, from two simulations on; the target is the policy
-improved by completed values, not the visit counts.
+improved by completed values, not the visit counts: softmax(log prior + factor * value), where the
+factor grows with the visits, and an action without visits has a value mixed of the network's and
+the visited actions'.
 
 Sequential halving (Karnin, Koren & Somekh 2013, algorithm 1, as Danihelka et al. 2022, algorithm 2,
 use it) is a table: which visit count the next simulation goes to. All considered actions get equal

@@ -4,8 +4,13 @@ The way in which simulations are made, for all games at once. Read ``TreeSearch.
 after wave, conclude. File 7 of 16 of the spine in docs/architecture.md.
 
 A wave descends every tree to a leaf, or to several where none depends on what another one finds. It
-steps the game there, asks the network about all new leaves at once, and backs the values up. Trees
-know no game and the game knows no tree.
+steps the game there, asks the network about all new leaves at once, and backs the values up: every
+node on the way counts a visit and adds the value, in its mover's view, to its sum. Trees know no
+game and the game knows no tree.
+
+The root rule chooses edges at the root. Below it (:mod:`chess_snn.search.descent`) a descent takes
+the edge whose share of the visits lags most behind the improved policy or, with PUCT, the one with
+the largest sum of value and prior bonus.
 
 Dimensions: G games, L descents of a wave, M columns for legal actions.
 """

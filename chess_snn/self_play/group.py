@@ -179,7 +179,7 @@ class GameGroup:
         return len(self._row_game)
 
     def play_ply(self) -> None:
-        """One ply in every game in play."""
+        """One ply in every game in play; temperatures fall in the first plies of a game."""
         batch, game, plan = self._batch, self._game, self._plan
         result = self._search.run(
             batch,

@@ -3,6 +3,9 @@
 The call that a worker makes to get games. Read ``play_games``: it plans games, deals them to groups
 and counts what they were. File 8 of 16 of the spine in docs/architecture.md.
 
+A plan names for each game its start (the game's beginning, a position that one side should win, or
+one of an earlier game), its random streams and its most plies.
+
 Games are dealt to *groups* that run side by side: while one waits for the network, another is in
 the rules or in its tree.
 """

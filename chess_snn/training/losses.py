@@ -73,7 +73,10 @@ class Targets:
 
 
 def value_loss(spec: GameSpec, value_logits_BV: Tensor, values_stm_B: Tensor) -> Tensor:
-    """Mean cross-entropy with :func:`chess_snn.nets.value_target`, nats."""
+    """Mean cross-entropy with :func:`chess_snn.nets.value_target`, nats.
+
+    A value v is the target win v, draw 1 - v, or draw 1 + v, loss -v; a return that of two bins.
+    """
     return F.cross_entropy(value_logits_BV, value_target(spec, values_stm_B))
 
 

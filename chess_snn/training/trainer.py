@@ -3,6 +3,11 @@
 The path from the replay window to new weights. Read ``Trainer.run``, the loop over optimiser steps,
 and ``_draw``, which has all of its randomness. File 13 of 16 of the spine in docs/architecture.md.
 
+A step (:mod:`chess_snn.training.step`) takes the batch in micro-batches through the network, the
+losses and their gradients. Ranks sum the gradients, which are clipped, and AdamW changes the
+weights. Positions are drawn uniformly and, for ``surprise_share`` of them, by how much the search
+disagreed with the network's policy.
+
 Every rank draws the same samples from the same stream, and gathers and computes its share of them
 alone. So each sample is used once, and what is drawn does not depend on the number of ranks.
 """

@@ -1,7 +1,8 @@
 """The stage of self-play: one shard of an iteration's games.
 
 The pieces above put to work in a campaign folder. Read ``play_shard``: what is there already is not
-played again. File 14 of 16 of the spine in docs/architecture.md.
+played again. The iteration's plan, committed before, has the number of shards, and the campaign's
+progress, which decides the simulations. File 14 of 16 of the spine in docs/architecture.md.
 """
 
 import time

@@ -1,7 +1,8 @@
 """The stage of training: an iteration's games, and those before them, make the next generation.
 
 The other half of an iteration, in the same form: look for the outcome, else load, train, and
-commit. Read ``train_generation``. File 15 of 16 of the spine in docs/architecture.md.
+commit. The replay window holds the newest shards, up to its capacity in positions, which grows with
+the positions played. Read ``train_generation``. File 15 of 16 of the spine in docs/architecture.md.
 """
 
 from dataclasses import asdict, fields

@@ -53,7 +53,8 @@ class Neurons(nn.Module):
     def forward(self, current_TBX: Tensor, has_fired: bool = False) -> Tensor:
         """Spikes in {0, 1}, integer neurons in {0, ..., levels}, or values >= 0 in the baseline.
 
-        The state starts at zero in every call. With ``has_fired`` they are given, from a fused
+        Integer neurons have one tick, and fire current / threshold times in it, rounded. The state
+        starts at zero in every call. With ``has_fired`` they are given, from a fused
         pass, and all that is done is to show them to those that listen to this layer.
         """
         config = self.config
@@ -163,7 +164,13 @@ class Block(nn.Module):
 
 
 class PolicyHead(nn.Module):
-    """conv3x3, neurons, mean over ticks, and readouts: see :mod:`chess_snn.nets.model.readouts`."""
+    """conv3x3, neurons, mean over ticks, and readouts (:mod:`chess_snn.nets.model.readouts`).
+
+    In chess the logit of an action is a weighted sum of the rates of the square that it leaves and,
+    with ``target_readout``, of the square that it goes to. The weights belong to the action's step
+    and are the same for all squares. In 2048 the rates of the whole board have a weight for each
+    action.
+    """
 
     def __init__(self, spec: GameSpec, config: NetConfig) -> None:
         super().__init__()
@@ -197,7 +204,10 @@ class PolicyHead(nn.Module):
 
 
 class ValueHead(nn.Module):
-    """conv1x1, neurons, linear, neurons, mean over ticks, and two linear readouts."""
+    """conv1x1, neurons, linear, neurons, mean over ticks, and two linear readouts.
+
+    The V outputs are logits of win, draw and loss; in 2048 of bins, whose mean is the return.
+    """
 
     def __init__(self, spec: GameSpec, config: NetConfig) -> None:
         super().__init__()
@@ -211,8 +221,7 @@ class ValueHead(nn.Module):
     def forward(self, fired_TBCHW: Tensor) -> tuple[Tensor, Tensor]:
         """Predict the game's end, and how far away it is.
 
-        Logits float32[B, V], see :mod:`chess_snn.nets.model.values`; and log(1 + plies left)
-        float32[B].
+        Logits float32[B, V], and log(1 + plies left) float32[B].
         """
         seen_TBF = squares_first(self.conv.fire(self.neurons1, fired_TBCHW))
         rate_BF = mean_over_ticks(self.neurons2(self.hidden(seen_TBF)))
