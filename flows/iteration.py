@@ -3,7 +3,7 @@
 The order of the stages, and what may run beside what. Everything here can be repeated, for each
 stage looks for its outcome first. File 16 of 16 of the spine in docs/architecture.md.
 
-Each task (:mod:`tasks.stages`) calls its stage on a Dask worker: ``play_shard``,
+Each task (:mod:`chess_snn.tasks.stages`) calls its stage on a Dask worker: ``play_shard``,
 ``train_generation``. Evaluation plays matches against fixed opponents. In a gating match the new
 generation, the candidate, plays the champion. Promotion decides who is champion now, and commits
 the iteration's receipt: with it the iteration is finished.

@@ -75,12 +75,12 @@ def registered_versions(game: str, name: str | None) -> list[str]:
 
 
 def registered_models() -> list[Json]:
-    """What MLflow's registry has; see :func:`tasks.tracking.fetching.registered_models`.
+    """What MLflow's registry has; see :func:`chess_snn.tasks.tracking.fetching.registered_models`.
 
     Raises:
         UsageError: the extra ``orchestration`` is not installed.
     """
-    registry = _load("tasks.tracking.fetching", "orchestration")
+    registry = _load("chess_snn.tasks.tracking.fetching", "orchestration")
     store = existing_store()
     models: list[Json] = [] if store is None else registry.registered_models(store)
     return models

@@ -26,12 +26,9 @@ from chess_snn.nets import load_network, network_digest
 from chess_snn.tasks.tracking import TrackingError, existing_store, tracking_uri
 from chess_snn.tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
 from chess_snn.tasks.tracking.store import open_store, tracking_errors
+from chess_snn.tasks.tracking.strength_tags import strength_text
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
-from chess_snn.tasks.tracking import TrackingError, existing_store, tracking_uri
-from chess_snn.tasks.tracking.registry import DIGEST_PARAM, NETWORK_FOLDER, model_id_at
-from chess_snn.tasks.tracking.store import open_store, tracking_errors
-from chess_snn.tasks.tracking.strength_tags import strength_text
 
 _ADDRESS: Final = re.compile(
     r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[\w-]+)|/(?P<version>[0-9]{1,12}))"
