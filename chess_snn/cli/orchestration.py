@@ -75,7 +75,7 @@ def registered_versions(game: str, name: str | None) -> list[str]:
 
 
 def registered_models() -> list[Json]:
-    """What MLflow's registry has; see :func:`chess_snn.tasks.tracking.fetching.registered_models`.
+    """List MLflow's registry; see :func:`chess_snn.tasks.tracking.fetching.registered_models`.
 
     Raises:
         UsageError: the extra ``orchestration`` is not installed.

@@ -284,7 +284,7 @@ def test_a_campaign_and_its_copy_are_even(tmp_path):
         "0", "--max-plies", "4", "--json", "--plot", str(tmp_path / "curves.svg"),
     ])
     assert done.exit_code == 0, done.output
-    body = json.loads(done.stdout[done.stdout.index("{"):])
+    body = json.loads(done.stdout)
     assert [row["measure"] for row in body["points"]] == ["iterations", "games", "seconds"]
     for row in body["points"]:
         assert row["generation_a"] == row["generation_b"] == 2
