@@ -7,6 +7,7 @@ import chess
 import pytest
 from small_campaigns import make_networks, make_weights
 
+from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config, save_network
 
@@ -119,3 +120,12 @@ def test_moves_are_the_legal_ones_and_add_up(chess_snn, tmp_path, position):
         points = 1024 * float(batch.reward[0])
         assert row["network_points"] >= points
         assert row["q_points"] is None or row["q_points"] >= points - 1e-3
+
+
+@pytest.mark.parametrize("game", ["chess", "2048"])
+def test_without_a_network_the_shipped_one_is_asked(refused, monkeypatch, game):
+    def refuse(text, *_):
+        raise UsageError(text)
+
+    monkeypatch.setattr("chess_snn.cli.analyse.find_model", refuse)
+    assert f"shipped/{game} " in refused("analyse", "startpos", "--game", game)

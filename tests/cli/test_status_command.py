@@ -139,3 +139,8 @@ def test_players_are_rated_with_intervals(chess_snn, tmp_path):
     assert rows["random"]["elo"] == 0
     rated = rows["gen-000004"]
     assert rated["elo_low"] < rated["elo"] < rated["elo_high"]
+
+
+@pytest.mark.parametrize("options", [("--csv", "--json"), ("--csv", "--ratings")])
+def test_formats_that_exclude_each_other(refused, folder, options):
+    assert "--csv" in refused("campaign", "status", folder.path, *options)

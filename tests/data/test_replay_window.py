@@ -454,3 +454,8 @@ def test_bad_input_is_refused(restart_shards, tmp_path):
 def test_a_shard_given_twice_is_refused(shards):
     with pytest.raises(UsageError, match="shard-0000"):
         ReplayWindow.load(GAME, [shards[0], shards[0]], 1000)
+
+
+def test_a_window_needs_a_shard():
+    with pytest.raises(UsageError):
+        ReplayWindow.load(GAME, [], 100)

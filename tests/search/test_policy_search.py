@@ -201,3 +201,14 @@ def test_search_leaves_the_batch_alone(search):
     run(search, batch)
     for name in ("state", "history", "legal_actions", "num_legal", "termination", "reward"):
         np.testing.assert_array_equal(getattr(batch, name), getattr(before, name), name)
+
+
+def test_another_key_or_ply_draws_anew(search):
+    batch = copies(EIGHT_MOVES, 200)
+    first, again, other_ply, other_key = (
+        run(search, batch, **given).actions
+        for given in ({}, {}, {"plies_G": full(200, 4, np.int32)}, {"keys_G": keys(200, seed=1)})
+    )
+    assert (again == first).all()
+    assert (other_ply != first).mean() > 0.5
+    assert (other_key != first).mean() > 0.5
