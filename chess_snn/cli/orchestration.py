@@ -63,26 +63,30 @@ def fetch_model(address: str) -> Path:
 def registered_versions(game: str, name: str | None) -> list[str]:
     """Addresses of the registered model ``name``, or else of that of all campaigns of ``game``.
 
-    Without a store there are none; see :func:`chess_snn.tasks.tracking.fetching.list_versions`.
+    Those with an alias come first, then the versions, newest first.
     """
-    tracking = _load("chess_snn.tasks.tracking", "orchestration")
-    store = tracking.existing_store()
-    if store is None:
-        return []
-    registry = _load("chess_snn.tasks.tracking.fetching", "orchestration")  # MLflow takes a second
-    versions: list[str] = registry.list_versions(store, name or tracking.model_name(game))
-    return versions
+    wanted = name or _load("chess_snn.tasks.tracking", "orchestration").model_name(game)
+    found = [
+        version for version in registered_models()
+        if version["address"].startswith(f"models:/{wanted}/")
+    ]
+    aliases = sorted(alias for version in found for alias in version["aliases"])
+    return [
+        *(f"models:/{wanted}@{alias}" for alias in aliases),
+        *(version["address"] for version in found),
+    ]
 
 
 def registered_models() -> list[Json]:
-    """List MLflow's registry; see :func:`chess_snn.tasks.tracking.fetching.registered_models`.
+    """List MLflow's registry; empty without MLflow, or without a store.
 
-    Raises:
-        UsageError: the extra ``orchestration`` is not installed.
+    See :func:`chess_snn.tasks.tracking.fetching.registered_models`.
     """
-    registry = _load("chess_snn.tasks.tracking.fetching", "orchestration")
     store = existing_store()
-    models: list[Json] = [] if store is None else registry.registered_models(store)
+    if store is None:
+        return []
+    registry = _load("chess_snn.tasks.tracking.fetching", "orchestration")  # MLflow takes a second
+    models: list[Json] = registry.registered_models(store)
     return models
 
 

@@ -290,8 +290,8 @@ def _list_registered(*, as_json: bool) -> None:
     versions = registered_models()
     if not versions:
         print_notice(
-            "nothing is registered in MLflow yet; a campaign registers every generation. Networks "
-            "of one campaign: chess-snn models list CAMPAIGN"
+            "no network is registered: MLflow has no store here, or is not installed. Every "
+            "campaign registers its own; those of one: chess-snn models list CAMPAIGN"
         )
     if as_json:
         print_json(versions)

@@ -56,7 +56,8 @@ class _Point:
 def study_plots(body: Json) -> dict[str, str]:
     """The pictures of a study's results, :func:`chess_snn.study.results.results_json`, by file."""
     rows = body["rows"]
-    budgets = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(_budgets(rows))}
+    labels = dict.fromkeys(map(_budget, rows))
+    budgets = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}
 
     def points(x: str, factor: float = 1.0) -> list[_Point]:
         return [_point(row, row["variant"], factor * row[x], budgets) for row in rows]
@@ -84,10 +85,6 @@ def study_plots(body: Json) -> dict[str, str]:
             {f"ms a move, measured, {body['threads']} threads": points("ms_per_move_measured")},
         ),
     }
-
-
-def _budgets(rows: Sequence[Json]) -> list[str]:
-    return list(dict.fromkeys(map(_budget, rows)))
 
 
 def _budget(row: Json) -> str:

@@ -75,33 +75,6 @@ def fetch_model(address: str) -> Path:
     return target
 
 
-def list_versions(uri: str, name: str) -> list[str]:
-    """Addresses of the registered model: its aliases, then its newest versions, newest first.
-
-    Args:
-        uri: of the store.
-        name: of the model; if nothing is registered so, there are none.
-
-    Raises:
-        TrackingError: the store is away.
-    """
-    with tracking_errors(uri):
-        client = open_store(uri)
-        try:
-            aliases = client.get_registered_model(name).aliases
-        except MlflowException as error:
-            if error.error_code not in _UNKNOWN:
-                raise
-            return []
-        versions = client.search_model_versions(
-            f"name='{name}'", max_results=_MOST_LISTED, order_by=["version_number DESC"]
-        )
-    return [
-        *(f"models:/{name}@{alias}" for alias in sorted(aliases)),
-        *(f"models:/{name}/{version.version}" for version in versions),
-    ]
-
-
 def registered_models(uri: str) -> list[Json]:
     """The versions of every registered model that have an alias, and the newest others.
 

@@ -23,6 +23,7 @@ from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.models.model import Model  # noqa: E402
 from chess_snn.campaign.models.references import find_model  # noqa: E402
 from chess_snn.campaign.models.starting import find_start  # noqa: E402
+from chess_snn.cli.orchestration import registered_versions  # noqa: E402
 from chess_snn.cli.registry import app  # noqa: E402
 from chess_snn.data import verify_folder  # noqa: E402
 from chess_snn.errors import CorruptDataError, UsageError  # noqa: E402
@@ -32,7 +33,7 @@ from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import build_network, net_config, network_digest, save_network  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
 from chess_snn.tasks.tracking import TrackingError, fetching, local_tracking_uri  # noqa: E402
-from chess_snn.tasks.tracking.fetching import fetch_model, list_versions  # noqa: E402
+from chess_snn.tasks.tracking.fetching import fetch_model  # noqa: E402
 from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
 
 CONFIG = load_config(
@@ -276,10 +277,10 @@ def test_a_store_that_another_process_has_locked_is_named(home):
 
 
 def test_the_list_of_versions_begins_with_the_aliases(home):
-    champion, *others = list_versions(store_of(home), "chess-snn")[1:]
+    champion, *others = registered_versions("chess", None)[1:]
     assert champion == CHAMPION
     assert others[-1] == "models:/chess-snn/1"
-    assert list_versions(store_of(home), "nothing") == []
+    assert registered_versions("2048", None) == registered_versions("chess", "nothing") == []
 
 
 def test_the_command_lists_what_is_registered(home):

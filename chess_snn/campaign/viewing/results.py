@@ -80,16 +80,12 @@ def iteration_columns(config: CampaignConfig, place: Place) -> Columns:
         "iter": lambda row: str(row["iteration"]),
         **({"generation": _generation} if place == "strength" else {}),
         **figures,
-        "champion": _champion,
+        "champion": lambda row: f"gen {row['champion']}",
     }
 
 
 def _generation(row: Json) -> str:
     return str(row["generation"])
-
-
-def _champion(row: Json) -> str:
-    return f"gen {row['champion']}"
 
 
 def match_columns(matches: Sequence[MatchFacts]) -> Columns:
