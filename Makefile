@@ -29,7 +29,7 @@ ROWS  ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup stockfish campaign test test-all check audit fuzz faults bench soak \
-        size clean
+        docs size clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -46,7 +46,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.installed
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration,auth,dev]'
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[orchestration,auth,dev,docs]'
 	@$(PIP) install --quiet --constraint constraints.txt $(ORACLE_NEEDS)
 	@$(PIP) install --quiet --no-deps $(ORACLES) \
 	  || echo "WARNING: $(ORACLES) could not be installed; the tests that compare with them will say SKIPPED."
@@ -127,8 +127,11 @@ SOAK_OUT ?= soak-results
 soak: $(VENV)/.ready          ## kill, freeze, fill and damage campaigns, then prove nothing is lost
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --out $(SOAK_OUT)
 
+docs: $(VENV)/.ready          ## build site/: these pages and a reference of the library
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 size: $(VENV)/.ready          ## print how large the product is, beside its limits and targets
 	@$(BIN)/python -m benchmarks.source_size
 
 clean:               ## remove the environment and what tools left; campaigns stay
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis bench-results
+	rm -rf $(VENV) build dist *.egg-info site .mypy_cache .ruff_cache .pytest_cache .hypothesis bench-results

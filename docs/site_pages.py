@@ -1,0 +1,82 @@
+"""Pages of the site from elsewhere in the repository, and the reference: a hook of mkdocs.yml."""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/chess-snn/chess-snn/blob/main/"
+PAGES = {
+    "README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
+    "deployments/README.md": "deployments.md",
+} | {
+    path.relative_to(ROOT).as_posix(): f"networks/{path.parent.name}.md"
+    for path in (ROOT / "chess_snn" / "networks").glob("*/README.md")
+}
+"""Places in the site of files outside of docs/."""
+
+
+class PlainRoles(griffe.Extension):
+    """Docstrings with Markdown's code where they have roles and blocks of reStructuredText."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite the docstring of a module, class, function or attribute."""
+        if obj.docstring:
+            text = re.sub(r":(?:mod|func|class|meth|attr|data|exc):`~?([^`]*)`", r"`\1`",
+                          obj.docstring.value)
+            obj.docstring.value = re.sub(r"::\n\n(?= )", ":\n\n", text)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the reference to the navigation."""
+    reference = [{name: _reference_page(name)} for name in public_packages()]
+    config.nav = [*(config.nav or ()), {"Reference": reference}]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages from elsewhere, and one of each public package."""
+    texts = {place: (ROOT / source).read_text() for source, place in PAGES.items()}
+    texts |= {_reference_page(name): f"::: {name}\n" for name in public_packages()}
+    for place, text in texts.items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def public_packages() -> list[str]:
+    """Packages that say in ``__all__`` what they offer."""
+    return sorted(
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in (ROOT / "chess_snn").rglob("__init__.py")
+        if re.search(r"^__all__\b", path.read_text(), re.MULTILINE)
+    )
+
+
+def _reference_page(package: str) -> str:
+    return f"reference/{package}.md"
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links at pages of the site, or else at files of the repository."""
+    place = page.file.src_uri
+    source = {value: key for key, value in PAGES.items()}.get(place, f"docs/{place}")
+
+    def moved(found: re.Match[str]) -> str:
+        link, _, anchor = found[1].partition("#")
+        if not link or ":" in link:
+            return found[0]
+        named = PurePosixPath(os.path.normpath(PurePosixPath(source).parent / link)).as_posix()
+        target = PAGES.get(named, named.removeprefix("docs/") if named.startswith("docs/") else "")
+        if target and files.get_file_from_path(target):
+            link = os.path.relpath(target, PurePosixPath(place).parent)
+        elif (ROOT / named).exists():
+            link = REPOSITORY + named
+        return f"]({link}{'#' if anchor else ''}{anchor})"
+
+    return re.sub(r"\]\(([^)\s]+)\)", moved, markdown)
