@@ -25,11 +25,14 @@ import pytest
 NETWORK = "10.77.0"
 TOOLS = ("ip", "mount", "nsenter", "setpriv", "unshare")
 ENDING_S = 30
+PIDS_EACH = 10_000
+"""Distance between the first process ids of two hosts, so that an id names one process of all."""
 FIRST_PROCESS = """
 set -e
 echo "$1" > /proc/sys/kernel/hostname
+echo "$2" > /proc/sys/kernel/ns_last_pid
 ip link set lo up
-shift
+shift 2
 for folder in "$@"; do mount -t tmpfs none "$folder"; done
 echo ready
 exec sleep infinity
@@ -100,13 +103,13 @@ def own_hosts(
             f"{', '.join(missing or TOOLS)}"
         )
     with ExitStack() as stack:
-        switch = stack.enter_context(_first_process("switch", []))
+        switch = stack.enter_context(_first_process("switch", 0, []))
         in_switch = _enter(switch, "--net")
         _call(*in_switch, "ip", "link", "add", "bridge", "type", "bridge")
         _call(*in_switch, "ip", "link", "set", "bridge", "up")
         hosts = {}
         for number, name in enumerate(names, start=1):
-            pid = stack.enter_context(_first_process(name, hidden.get(name, ())))
+            pid = stack.enter_context(_first_process(name, number, hidden.get(name, ())))
             _call(*in_switch, "ip", "link", "add", name, "type", "veth",
                   "peer", "name", "eth0", "netns", str(pid))
             _call(*in_switch, "ip", "link", "set", name, "master", "bridge", "up")
@@ -121,12 +124,12 @@ def own_hosts(
 
 
 @contextmanager
-def _first_process(name: str, hidden: Sequence[Path]) -> Iterator[int]:
+def _first_process(name: str, number: int, hidden: Sequence[Path]) -> Iterator[int]:
     starter = subprocess.Popen(
         [
             "setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--uts", "--pid",
             "--fork", "--kill-child", "--mount-proc", "sh", "-c", FIRST_PROCESS, "sh", name,
-            *map(str, hidden),
+            str(PIDS_EACH * number + 1), *map(str, hidden),
         ],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )

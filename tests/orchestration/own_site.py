@@ -53,14 +53,15 @@ class Site:
 
     def held(self, mark: Path) -> Host:
         """The host of the process that is held at the failpoint with the file ``mark``."""
+        found = []
         for process in psutil.process_iter():
             status = Path(f"/proc/{process.pid}/status").read_text()
             inner = status.partition("NSpid:")[2].partition("\n")[0].split()
             if len(inner) > 1 and inner[-1] == mark.read_text():
-                for host in self.workers:
-                    if process.environ().get("TMPDIR") == str(host.work):
-                        return host
-        raise AssertionError(f"no process of a host is held at {mark.name}")
+                folder = process.environ().get("TMPDIR")
+                found += [host for host in self.workers if folder == str(host.work)]
+        (host,) = found
+        return host
 
     def shards(self, iteration: int) -> int:
         parent = self.folder / "games" / f"iter-{iteration:06d}"

@@ -95,7 +95,7 @@ def test_one_host_is_cut_off_in_self_play_comes_back_and_one_is_cut_off_in_train
 
 def plays(site: Site, host: Host) -> int:
     """How many shards a host has played, as the campaign tells."""
-    shard = f"{host.name}/cpu-0 on a processor: {GAMES} games"
+    shard = f"{host.name}/cpu-0 on the processor of {host.name}: {GAMES} games"
     return site.log("campaign").read_text().count(shard)
 
 
