@@ -42,8 +42,15 @@ def test_removed_settings_are_read_from_files_alone(tmp_path):
     file = tmp_path / "campaign.toml"
     file.write_text(format_toml(values))
     assert load_config(file=file) == build_config(values)
-    with pytest.raises(ConfigError, match=r"cluster\.wait_s"):
-        load_config(settings=["cluster.wait_s=5"])
+
+
+@pytest.mark.parametrize(("name", "instead"), [
+    ("cluster.wait_s", "leave it out"), ("storage.object_store", "rclone"),
+    ("cluster.training_machines", "torchrun"), ("self_play.resignation", "max_plies_last"),
+])
+def test_a_removed_setting_is_refused_with_its_replacement(name, instead):
+    with pytest.raises(ConfigError, match=rf"{name} is gone: .*{instead}"):
+        load_config(settings=[f"{name}=5"])
 
 
 @pytest.mark.parametrize(("host", "loopback"), [

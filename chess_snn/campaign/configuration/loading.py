@@ -4,14 +4,13 @@ Later sources win: defaults, preset, file, single settings. Nothing unknown is i
 files may still have settings that were removed.
 """
 
-import ast
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, time
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import tomli_w
 from pydantic.fields import FieldInfo
@@ -29,23 +28,27 @@ _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
 _MOST_BYTES = 1 << 20
 """Limit of a file of settings; a sparse one could be larger than the memory."""
-_REMOVED: dict[str, frozenset[str]] = {
-    "cluster": frozenset({"wait_s", "shared_storage", "training_machines", "trust_network"}),
-    "execution": frozenset({"retries"}),
-    "storage": frozenset({"object_store", "endpoint", "patience_s", "worker_cache_mib"}),
-    "self_play": frozenset({
-        "resignation", "resignation_error_limit", "resignation_played_on", "mismatch_plies",
-        "restart_value_limit",
-    }),
-    "training": frozenset({
-        "any_tick", "clip_norm", "advantage_clip", "window_exponent", "surprise_cap", "mirror",
-    }),
-    "net": frozenset({"value_channels", "value_hidden"}),
-    "search": frozenset({"visit_offset", "unvisited_reduction"}),
-    "evaluation": frozenset({"opening_plies"}),
-    "promotion": frozenset({"alpha", "beta", "simulations"}),
+_REMOVED: Final = {
+    **dict.fromkeys((
+        "cluster.wait_s", "execution.retries", "net.value_channels", "net.value_hidden",
+        "search.visit_offset", "search.unvisited_reduction", "self_play.mismatch_plies",
+        "self_play.restart_value_limit", "training.clip_norm", "training.advantage_clip",
+        "training.window_exponent", "training.surprise_cap", "training.mirror",
+        "evaluation.opening_plies", "promotion.alpha", "promotion.beta", "promotion.simulations",
+    ), "leave it out: the value that it had by default is fixed now"),
+    **dict.fromkeys((
+        "self_play.resignation", "self_play.resignation_error_limit",
+        "self_play.resignation_played_on",
+    ), "games end by the rules, or at self_play.max_plies_last"),
+    **dict.fromkeys(("cluster.training_machines", "cluster.trust_network"),
+                    "start training on several machines by torchrun: docs/cluster.md"),
+    **dict.fromkeys(("cluster.shared_storage", "storage.worker_cache_mib"),
+                    "share the campaign's folder with its workers: docs/cluster.md"),
+    **dict.fromkeys(("storage.object_store", "storage.endpoint", "storage.patience_s"),
+                    "copy the folder with rclone or aws s3 sync: docs/reliability.md"),
+    "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }
-"""Settings that were removed, by group; files and stored configurations are read without them."""
+"""Settings that were removed, and the replacement; files are read without them."""
 
 Setting: TypeAlias = str | tuple[str, object]
 """A text such as ``training.batch_size=512``, or a dotted name and its value."""
@@ -233,6 +236,8 @@ def _name_and_value(setting: Setting) -> tuple[str, object]:
     if not isinstance(setting, str):
         return setting
     name, equals, value = setting.partition("=")
+    if name.strip() in _REMOVED:
+        raise ConfigError(f"{name.strip()} is gone: {_REMOVED[name.strip()]}")
     if not equals or not name.strip():
         raise ConfigError(f"--set takes name=value, got {setting!r}; e.g. training.batch_size=512")
     try:
@@ -254,14 +259,6 @@ def _nested(name: str, value: object) -> Json:
     return value
 
 
-def _parse(text: str) -> object:
-    """The value that Python wrote as ``text``, or as JSON."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError) as error:
-        raise ConfigError(f"{text!r} is not a value of a setting") from error
-
-
 def _merge(onto: Json, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         if isinstance(value, Mapping) and isinstance(onto.get(key), dict):
@@ -275,7 +272,7 @@ def _of_present_version(values: Mapping[str, Any]) -> Json:
     present: Json = dict(values)
     for name, group in values.items():
         if isinstance(group, Mapping):
-            present[name] = {key: group[key] for key in group if key not in _REMOVED.get(name, ())}
+            present[name] = {key: group[key] for key in group if f"{name}.{key}" not in _REMOVED}
             if group and not present[name]:
                 del present[name]  # the group may be gone too
     return present
