@@ -1,4 +1,4 @@
-"""Which devices networks may run on: the GPUs that a program may see, or the processor."""
+"""Devices that networks may run on: the GPUs that a program may see, or the processor."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ VISIBLE_GPUS: Final = "CUDA_VISIBLE_DEVICES"
 """Names the GPUs that CUDA lets a program see, by number or by identifier."""
 
 SIMULATED_GPUS: Final = "CHESS_SNN_SIMULATED_GPUS"
-"""So many devices are dealt out like GPUs, while the processor computes: to try a layout."""
+"""Number of devices dealt out like GPUs, while the processor computes: to try a layout."""
 
 ASSIGNED_KIND: Final = "CHESS_SNN_DEVICE"
 """``cpu`` or ``cuda`` in a process that was given a device; it settles what ``auto`` means."""

@@ -145,7 +145,7 @@ class DamagedFolderError(CorruptDataError):
         self.folder = folder
 
     def __reduce__(self) -> tuple[type, tuple[str, Path | None]]:
-        """So that a worker's error names its folder in the process that hears of it."""
+        """Lets a worker's error name its folder in the process that hears of it."""
         return type(self), (str(self.args[0]), self.folder)
 
 

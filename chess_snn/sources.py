@@ -1,4 +1,4 @@
-"""Which program this is, to the byte, and what it runs on."""
+"""Identity of this program, to the byte, and what it runs on."""
 
 import glob
 import hashlib
@@ -39,7 +39,7 @@ def sources_digest(
 
 @cache
 def provenance() -> dict[str, str]:
-    """Which program this process runs, with what, and where.
+    """Identity of the program of this process, with what it runs, and where.
 
     Names: ``version`` of the package, ``commit`` of a Git checkout (with ``+`` where files were
     changed; left out elsewhere), ``sources`` (a digest), ``torch``, ``python``, ``machine``.

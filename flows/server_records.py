@@ -34,7 +34,7 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """Which process a server is, who owns it, and where it answers."""
+    """Process of a server, who owns it, and where it answers."""
 
     machine: str
     """Host name of both processes."""

@@ -109,7 +109,7 @@ class ServicesError(ChessSnnError):
 
 @dataclass(frozen=True, slots=True)
 class ServicesRecord:
-    """Which process runs the services, and where they are."""
+    """Process that runs the services, and where they are."""
 
     machine: str
     """Host name."""
@@ -172,7 +172,7 @@ def start_in_background(options: Sequence[str], directory: Path, tell: LogFn) ->
         supervisor = processes.start(
             [sys.executable, "-m", "chess_snn", "up", "--foreground", *options],
             stdout=log, stderr=subprocess.STDOUT, stays=True,
-            # So that each line is in the file at once.
+            # Each line is in the file at once.
             environment={"PYTHONUNBUFFERED": "1"},
         )
     try:

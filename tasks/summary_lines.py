@@ -82,7 +82,7 @@ def matches_line(matches: Sequence[MatchFacts]) -> str:
 
 
 def promotion_line(receipt: Receipt) -> str:
-    """Which generation is the champion after the iteration, and why."""
+    """Say which generation is the champion after the iteration, and why."""
     played: PromotionFacts | None = receipt.promotion
     verdict = "" if played is None else f"; {played}"
     news = "is the new champion" if receipt.promoted else "stays the champion"

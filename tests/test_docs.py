@@ -17,7 +17,7 @@ PAGES = (
 )
 CODE = re.compile(r"```.*?```", re.DOTALL)
 COMMAND = re.compile(r"(?:^[\w-]*\$ (?:[A-Z_]+=\S+ )*|`)chess-snn ([a-z][^`\n#&]*)", re.MULTILINE)
-"""In a console, perhaps with variables before it, or in inline code."""
+"""Commands in a console, perhaps with variables before it, or in inline code."""
 SOURCES = [str(path) for top in ("chess_snn", "flows", "tasks", "tests", "benchmarks", "docs")
            for path in (ROOT / top).rglob("*.py")]
 page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

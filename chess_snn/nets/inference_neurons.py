@@ -30,7 +30,7 @@ class InferenceNeurons(Protocol):
 
     @property
     def kind(self) -> NeuronKind:
-        """Which implementation this is."""
+        """Name of this implementation."""
         ...
 
     @property

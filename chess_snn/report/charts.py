@@ -109,7 +109,7 @@ class Table:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     words: Sequence[bool]
-    """Which columns hold words and not numbers."""
+    """Columns that hold words and not numbers."""
 
 
 def table_of(

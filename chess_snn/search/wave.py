@@ -125,7 +125,7 @@ def gather(
             actions[row], leaves[row], is_new[row],
         )
         if is_new[k] > 0:
-            # So that a later descent of the wave stops here.
+            # A later descent of the wave stops here.
             trees.num_edges[0, leaves[k]] = 0
         elif leaves[k] >= first_pending:
             _add_losses(trees, leaves[k - 1], -1)

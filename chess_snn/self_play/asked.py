@@ -1,4 +1,4 @@
-"""Which positions, and how many, a search asks its network about in games against itself.
+"""Positions that a search asks its network about in games against itself, and their number.
 
 They are fewer than simulations: a search asks nothing about positions that have ended, that can be
 won at once, or that it has met before, and one more about each root.

@@ -1,4 +1,4 @@
-"""Which worker this is, and which software it runs: workers work only for campaigns of the same.
+"""Identity of a worker and of its software: workers work only for campaigns of the same.
 
 A worker offers its device under a Dask resource whose name is a digest of its software, and a
 campaign asks for the resource of its own. So a worker that differs gets no work, no matter who

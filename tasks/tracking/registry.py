@@ -185,12 +185,12 @@ def _params(version: NetworkVersion) -> dict[str, str]:
 
 
 def model_id_of(registered: ModelVersion) -> str:
-    """Which stored model a version is; MLflow's own field for it is empty in a local store."""
+    """Id of the stored model of a version; MLflow's own field for it is empty in a local store."""
     return model_id_at(registered.source)
 
 
 def model_id_at(place: str) -> str:
-    """Which stored model has its files at ``place``."""
+    """Id of the stored model that has its files at ``place``."""
     return PurePosixPath(urlsplit(place).path).parent.name  # …/models/ID/artifacts
 
 

@@ -21,7 +21,7 @@ def mates(board, move):
 
 
 def forces(board, move):
-    """By python-chess: after ``move`` there are replies, and each is answered by a mate."""
+    """Ask python-chess: after ``move`` there are replies, and each is answered by a mate."""
     board.push(move)
     replies = list(board.legal_moves)
     proved = bool(replies) and not board.is_insufficient_material()

@@ -57,7 +57,7 @@ TROUBLES = {
     "training steps skipped": ({"skipped_steps": 2.0}, 1, "2 steps"),
     "replay starving": ({"samples": 1e6, "steps": 4000.0}, 1, "1,000,000 samples"),
 }
-"""By name: metrics, iterations that they must last, and what the alarm says it saw."""
+"""Alarms by name: metrics, iterations that they must last, and what the alarm says it saw."""
 
 
 @pytest.mark.parametrize("name", TROUBLES)

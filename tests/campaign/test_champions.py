@@ -170,7 +170,7 @@ def one_champion(new_folder):
 
 
 def keep_part(one_champion, match, part, points: list[float]) -> None:
-    """As if the candidate had made so many points with each of the part's openings."""
+    """Pretend that the candidate made so many points with each of the part's openings."""
     openings = match.parts[part]
     assert len(points) == len(openings)
     result = made_match(

@@ -72,7 +72,7 @@ def test_a_busy_child_counts_with_its_parent():
         least = [now - then for now, then in zip(clocks(family), after, strict=True)]
         second = meter.look(parent.pid)
         most = [now - then for now, then in zip(clocks(family), before, strict=True)]
-        # By turns (seconds, busy seconds), both with the clock ticks that may be cut off.
+        # Each is (seconds, busy seconds), with the clock ticks that may be cut off.
         assert second.cores >= (least[1] - 0.05) / most[0]
         assert second.cores <= (most[1] + 0.05) / least[0]
     finally:

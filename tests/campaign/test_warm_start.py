@@ -241,7 +241,7 @@ def test_a_change_is_found_by_the_checkpoint_before_where_the_newest_cannot_say(
 
 
 def test_checkpoints_that_keep_no_settings_are_gone_on_from(four_epochs, tmp_path, undisturbed):
-    """As they were written formerly."""
+    """Checkpoints are as they were written formerly."""
     stopped = CampaignFolder.create(tmp_path / "c", four_epochs)
     with pytest.raises(Killed):
         learn_dataset(

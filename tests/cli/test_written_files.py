@@ -1,4 +1,4 @@
-"""Where commands write files that their user names: anywhere but among a campaign's own."""
+"""Files that a user names are written anywhere but among a campaign's own."""
 
 import io
 import sys

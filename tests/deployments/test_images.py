@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 DEPLOYMENTS = REPOSITORY / "deployments"
 COMPOSE_FILE = DEPLOYMENTS / "compose" / "compose.yaml"
 TOOLS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-"""Where linters are: `make setup` puts them beside Python."""
+"""Folder of linters: `make setup` puts them beside Python."""
 PASSWORDS = {
     "CHESS_SNN_USER": "chess", "CHESS_SNN_PASSWORD": "canary-password-1",
     "POSTGRES_PASSWORD": "canary-password-2", "MLFLOW_SESSION_KEY": "canary-key",

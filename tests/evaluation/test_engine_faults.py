@@ -217,7 +217,7 @@ def test_an_engine_that_hangs_behind_a_script_is_left_running_bug(chess_game, tm
     script, fifo = tmp_path / "script", tmp_path / "fifo"
     os.mkfifo(fifo)
     its_end = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    # In place of an engine that hangs: it does not notice that its input has ended.
+    # Stands for an engine that hangs: it does not notice that its input has ended.
     script.write_text(f"#!/bin/sh\n(echo up; exec sleep 600) > '{fifo}' &\nwait\n")
     script.chmod(0o755)
     player = make_player(chess_game, f"uci:{script}@5", EngineSettings(processes=1, start_s=5.0))

@@ -102,7 +102,7 @@ def test_a_match_pairs_the_games_of_a_seed(match):
     assert counts.tolist() == [(a < b).sum(), 0, (a == b).sum(), 0, (a > b).sum()]
     ahead = match.points_ahead()
     assert ahead["mean"] == pytest.approx(np.mean(a - b))
-    # As much as the closed form says, and known better than from games on different seeds.
+    # It is as much as the closed form says, and known better than from games on different seeds.
     assert ahead["low"] < GAME.mean_of_greedy() / 2 < ahead["high"]
     unpaired = 1.96 * np.sqrt((a.var() + b.var()) / len(a))
     assert ahead["high"] - ahead["low"] < 2 * unpaired

@@ -66,7 +66,7 @@ def test_the_opponents_view_mirrors_it(counts):
 
 @given(seen_counts, st.integers(0, 3))
 def test_a_better_pair_speaks_more_for_the_candidate(counts, score):
-    """Where the mean is within a standard deviation of the hypotheses; not of two pairs alone."""
+    """It does near the hypotheses, within a standard deviation; not with two pairs alone."""
     worse, better = counts.copy(), counts.copy()
     worse[score] += 1
     better[score + 1] += 1

@@ -68,7 +68,7 @@ def finished(played_campaign: CampaignFolder, tmp_path: Path) -> CampaignFolder:
 
 @pytest.fixture
 def under_way(finished: CampaignFolder) -> CampaignFolder:
-    """As it was when its second iteration had played, and not trained."""
+    """Campaign whose second iteration has played, and not trained."""
     shutil.rmtree(finished.checkpoint(NEWEST))
     shutil.rmtree(finished.path / "matches" / "gen-000002")
     shutil.rmtree(finished.path / "matches" / "final")
@@ -242,7 +242,7 @@ def test_damage_behind_damage_is_mended_first(
 
 @pytest.mark.fault(11)
 def test_a_generation_that_comes_out_otherwise_is_told(finished: CampaignFolder) -> None:
-    """As on another kind of device: here, because a shard that it was trained on is dropped."""
+    """Stands for another kind of device: a shard that it was trained on is dropped."""
     finished.shard(1, 1).unlink()
     flip_a_bit(finished.checkpoint(NEWEST) / "weights.safetensors")
     note_removal(finished, [Removed("games/iter-000001/shard-0001", 1, None)])

@@ -38,7 +38,7 @@ SMALL_FILES: dict[str, Reader] = {
     f"checkpoints/gen-000001/{MANIFEST_NAME}":
         lambda folder: read_manifest(folder.checkpoint(1)),
 }
-"""By its path in a campaign, what reads a file."""
+"""Readers of files, by the path in a campaign."""
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ MOST_CHARACTERS = 20_000
 def test_a_campaign_whose_prefect_server_is_away_for_a_while_goes_on(
     tmp_path: Path, undisturbed_small: Path, after: str
 ) -> None:
-    """In the middle of an iteration, and where the next one begins."""
+    """The server goes in the middle of an iteration, or where the next one begins."""
     path, log = tmp_path / "c", tmp_path / "log"
     credentials = kept_credentials(tmp_path / "prefect")
     spec = prefect_spec(tmp_path / "prefect", free_port(), credentials)

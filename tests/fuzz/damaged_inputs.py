@@ -221,7 +221,7 @@ _KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def to_json(value: Any) -> bytes:
-    """As our own files have it, but for numbers that JSON does not know."""
+    """Write it as our own files have it, but for numbers that JSON does not know."""
     return json.dumps(value, indent=1).encode()
 
 

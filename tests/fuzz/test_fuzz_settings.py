@@ -54,7 +54,7 @@ _NAME_PARTS = (
 
 
 def _write_toml(values):
-    """As TOML; what TOML cannot hold, such as null, as its JSON-like text."""
+    """Write it as TOML; what TOML cannot hold, such as null, as its JSON-like text."""
     try:
         return tomli_w.dumps(values).encode("utf-8", "surrogatepass")
     except (ValueError, TypeError, AttributeError, OverflowError):

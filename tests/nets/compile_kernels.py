@@ -73,7 +73,7 @@ def compile_variant(variant: Variant, architecture: int) -> dict[str, Any]:
         else:
             usual = "i32" if argument.startswith("num_") else variant.pointer
             signature[argument] = variant.types.get(argument, usual)
-            # As a launch finds it: torch's memory is aligned, and sizes are multiples of 16.
+            # A launch finds this: torch's memory is aligned, and sizes are multiples of 16.
             alignments[place,] = [["tt.divisibility", 16]]
     source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=alignments)
     result: dict[str, Any] = {"label": variant.label, "architecture": architecture}

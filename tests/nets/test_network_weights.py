@@ -129,7 +129,7 @@ def test_another_process_writes_equal_bytes_bug(tmp_path):
 
 
 def test_a_file_of_the_library_itself_is_loaded(stored, spec):
-    """As earlier versions of this program wrote them: metadata in any order."""
+    """Write weights as earlier versions of this program did: metadata in any order."""
     metadata = metadata_of(stored)
     save_file(load_file(stored), stored, dict(reversed(metadata.items())))
     assert network_digest(load_network(stored)) == network_digest(build_network(spec, TINY, 3))

@@ -257,7 +257,7 @@ def test_many_rows_are_summed_by_programs_that_take_several_tiles(monkeypatch):
 
 
 def test_a_gradient_of_spikes_that_is_the_same_in_all_ticks_is_taken():
-    """As the mean over ticks gives it: an expanded view."""
+    """Gradient as the mean over ticks gives it: an expanded view."""
     config = NetConfig(ticks=4)
     layer = make_layer((2, 5, 3, 3), config, torch.float32, "plain")
     layer.grad_spikes = layer.grad_spikes[:1].expand_as(layer.grad_spikes)

@@ -191,7 +191,7 @@ def test_a_kernel_that_does_not_compile_says_why():
     {"size": "base", "ticks": 1, "activation": "ilif", "levels": 8, "channels": 96},
 ], ids=str)
 def test_on_a_gpu_it_fires_what_single_layers_fire(spec, positions, changes):
-    """In more boards than a GPU has at a time."""
+    """Positions in more boards than a GPU has at a time."""
     network = build_network(spec, net_config(**changes), 0)
     seen = positions.planes[:, : spec.num_planes].repeat(27, axis=0)[:2501].view("int64")
     planes = expand_planes(torch.from_numpy(seen).cuda(), spec.board_shape, torch.uint8)

@@ -116,7 +116,7 @@ def test_an_evaluator_uses_it(positions):
 
 
 def check_convs(convs, planes, net):
-    """That the kernel fires what separate layers fire."""
+    """Check that the kernel fires what separate layers fire."""
     neurons = CompiledNeurons(net, integer_spikes=True)
     stem, first, second, policy, value = (
         SeparateLayer(BinaryConv(conv, planes.shape[2:]), neurons) for conv in convs

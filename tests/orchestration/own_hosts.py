@@ -78,7 +78,7 @@ class Host:
         self._set_port("down")
 
     def plug_cable(self) -> None:
-        """As before."""
+        """Connect it as before."""
         self._set_port("up")
 
     def _set_port(self, state: str) -> None:

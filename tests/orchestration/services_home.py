@@ -42,7 +42,7 @@ class Home:
         self.environment = inherited | {
             "CHESS_SNN_HOME": str(path),
             "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-            # As where chess-snn is installed alone: no profile of another server.
+            # Set up as where chess-snn is installed alone: no profile of another server.
             "PREFECT_HOME": str(path / "client"), **environment,
         }
 

@@ -49,7 +49,7 @@ def test_a_jump_of_the_clock_that_workers_are_seen_by_freezes_nobody(jump_s: flo
 
 @pytest.mark.fault(19)
 def test_a_look_after_a_long_pause_freezes_nobody() -> None:
-    """As after the sleep of a laptop, or a campaign that was stopped and continued."""
+    """Continue as after the sleep of a laptop, or a campaign that was stopped and continued."""
     log = SilenceLog()
     log.look({"a": 1.0}, now_s=0.0)
     log.look({"a": 1.0}, now_s=1.0)

@@ -197,7 +197,7 @@ def test_prefect_finds_nothing_to_migrate_in_a_copy_and_upgrades_an_old_one(tmp_
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT COUNT(*) FROM alembic_version").fetchone() == (1,)
         assert connection.execute("SELECT name FROM flow").fetchall() == [("kept",)]
-        # As of a later version of Prefect, which this one cannot migrate.
+        # It looks like that of a later version of Prefect, which this one cannot migrate.
         connection.execute("UPDATE alembic_version SET version_num = 'later'")
         connection.commit()
     prepare_database(database, told.append)

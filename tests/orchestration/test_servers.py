@@ -266,7 +266,7 @@ def test_a_flow_that_begins_when_its_server_has_gone_is_one_line(directory, tmp_
 
 
 class Failing(BaseHTTPRequestHandler):
-    """As a server whose database's disk is full: it knows its version without one."""
+    """Answers as a server whose database's disk is full: it knows its version without one."""
 
     def do_GET(self):
         if self.path != "/api/admin/version":

@@ -215,7 +215,7 @@ class ReferenceSearch:
         return score.index(max(score))
 
     def _plan(self, count):
-        """In a game of wins, no more rounds than with half of the actions to consider or more."""
+        """Plan no more rounds, in a game of wins, than with half of the actions or more."""
         considered = max(self.settings.considered_actions, self.simulations // 8)
         plan = self._halving(min(count, considered))
         if self.game.spec.value_kind is not ValueKind.WDL:

@@ -45,7 +45,7 @@ FINISHED, ERROR, STOPPED = 0, 2, 130
 """Exit codes of a campaign."""
 ENDED_BY = {
     -signal.SIGKILL: {Kind.KILL_CAMPAIGN},
-    # In the middle of ending, when it is no longer caught.
+    # It comes in the middle of ending, when it is no longer caught.
     -signal.SIGINT: {Kind.INTERRUPT_CAMPAIGN}, -signal.SIGTERM: {Kind.TERMINATE_CAMPAIGN},
     STOPPED: STOPS,
 }

@@ -134,7 +134,7 @@ def test_a_complete_game_by_keyboard_alone(opened):
     keyboard = opened.page.keyboard
 
     def steps(origin: str, target: str) -> None:
-        """As Black, who looks at the board from the other side."""
+        """Play Black, who looks at the board from the other side."""
         files, ranks = ("ArrowRight", "ArrowLeft"), ("ArrowUp", "ArrowDown")
         for axis, (less, more) in enumerate((files, ranks)):
             distance = ord(target[axis]) - ord(origin[axis])

@@ -464,7 +464,7 @@ def play_games(client, count: int) -> None:
 
 
 def growth_mib(client, count: int) -> float:
-    """By how much this process grows over ``count`` games, after some that warm it up."""
+    """Measure how much this process grows over ``count`` games, after some that warm it up."""
     process = psutil.Process()
     play_games(client, min(30, count))
     before = process.memory_info().rss

@@ -28,7 +28,7 @@ class ExecutionSettings:
     device: DeviceChoice = "auto"
     """Device of networks: `cpu`, `cuda` for every visible GPU, or `auto`: GPUs if there are any."""
     gpus: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)
-    """Which of the visible GPUs, counted from 0; `[]` takes all of them."""
+    """Numbers of the visible GPUs to use, from 0; `[]` takes all of them."""
     self_play_device: SelfPlayDevice = "same"
     """Device of self-play: the `same` as that of training, or the `cpu` while GPUs train."""
     workers: int = Field(default=0, ge=0, le=1024)

@@ -86,7 +86,7 @@ def play_ladder_test(
 
 
 def ladder_notice(config: CampaignConfig) -> str | None:
-    """Which rungs ladder tests lack on this machine, or play approximately; None: neither."""
+    """Rungs that ladder tests lack on this machine, or play approximately; None: neither."""
     return _available(read_ladder(), 1).notice if config.evaluation.ladder_test else None
 
 
