@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+import time
+import urllib.error
 import urllib.request
 import zipfile
 from importlib import metadata
@@ -176,13 +178,28 @@ def test_with_web_it_serves_the_page(installed, tmp_path):
     command = [installed("web") / "chess-snn", "web", "--port", str(free_port())]
     with subprocess.Popen(
         command, env=clean_environment(), cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-    ) as page:
-        address = page.stdout.readline().split()[-1]
-        for name, word in (("", b"<html"), ("app.js", b"import")):
-            with urllib.request.urlopen(address + name, timeout=60) as answer:
-                assert word in answer.read()
-        page.send_signal(signal.SIGINT)
-        assert page.wait(60) == 0
+    ) as server:
+        try:
+            address = server.stdout.readline().split()[-1]
+            assert b"<html" in fetched(address)
+            assert b"import" in fetched(f"{address}app.js")
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+
+
+def fetched(address: str) -> bytes:
+    """What the server answers, which names its address before it listens."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            with urllib.request.urlopen(address) as answer:
+                return answer.read()
+        except urllib.error.HTTPError:
+            raise
+        except urllib.error.URLError:
+            assert time.monotonic() < deadline_s, "the server did not start"
+            time.sleep(0.1)
 
 
 @pytest.mark.slow
