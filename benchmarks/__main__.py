@@ -21,6 +21,7 @@ _COMMANDS: Final = (
     ("ablations", "ablations", "Equal campaigns, one part of the recipe off in each."),
     ("ladder", "ladder", "Play the ladder's round-robin again, and rate its players."),
     ("mates", "mates", "How many mates a network finds with its search."),
+    ("startup", "startup", "How soon commands answer, beside Python and torch alone."),
     ("uci", "uci", "How soon `chess-snn uci` stops, and games with clocks."),
     ("web", "web", "How soon the page of `chess-snn web` answers a move."),
 )

@@ -1,12 +1,15 @@
-"""The chess kernels beside python-chess, one core each, in the same run.
+"""The chess kernels beside python-chess, one core each, in the same run; and those of 2048.
 
 Both sides play uniformly random games to their end and start again. "Rules" covers what a game
 needs: legal moves, the move made, and whether and why it ended. "Rules and planes" adds what a
-network needs: bitplanes and the action number of every legal move.
+network needs: bitplanes and the action number of every legal move. Of 2048, whole games run in one
+kernel; "step by step" uses the game protocol, as self-play does.
 """
 
 import itertools
 import random
+import statistics
+import time
 from collections.abc import Callable, Iterator
 from typing import Annotated, Final
 
@@ -14,21 +17,36 @@ import chess
 import numpy as np
 import typer
 
-from benchmarks import env_2048
-from benchmarks.harness import Pace, Quick, Report, Work, benchmark, rates_in_turn
+from benchmarks.harness import Pace, Quick, Report, Work, benchmark, rate, rates_in_turn
 from benchmarks.random_data import STEPPED_GAMES, stepping
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
+from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, population_count
 from chess_snn.games.chess import action_of_move
 from chess_snn.games.chess.planes import CLOCK_THRESHOLDS, REPETITION_THRESHOLDS
+from chess_snn.games.twenty48.boards import draw_event, legal_mask, slide, spawn
+from chess_snn.games.twenty48.expectimax import line_values, plan_action
+from chess_snn.games.twenty48.layout import slide_table
+from chess_snn.games.twenty48.step import start_board
+from chess_snn.jit import kernel
+from chess_snn.rng import random_word
+from chess_snn.types import Float32Array, Int64Array, UInt64Array
 
 RULES_BAR: Final = 100.0
 PLANES_BAR: Final = 120.0
+
+RANDOM_BAR: Final = 1e7
+PLANNED_BAR: Final = 1e5
+SCORE_BAR: Final = 3e4
+CHANCE_COUNTER: Final = np.uint64(1) << np.uint64(33)
+_NUM_GAMES: Final = {0: 10_000, 1: 1_000, 2: 100, 3: 4}
+"""Games a round, by depth; each round plays others."""
 
 _SEED: Final = 1
 _NUM_PLANES: Final = get_game("chess").spec.num_planes
 """Without those that follow from the rules."""
 _ALL: Final = chess.BB_ALL
+
 
 def run(
     report: Report, quick: Quick = False,
@@ -40,7 +58,7 @@ def run(
     """
     pace = Pace(rounds=2, turn_s=0.3) if quick else Pace(rounds=5, turn_s=1.0)
     if game == "2048":
-        env_2048.measure(report, pace, quick=quick)
+        _measure_2048(report, pace, quick=quick)
     elif game == "chess":
         _measure_chess(report, pace)
     else:
@@ -57,8 +75,8 @@ def _measure_chess(report: Report, pace: Pace) -> None:
         "python-chess, rules and planes": _python_chess(_play_rules_and_planes),
         "kernels, rules and planes": stepping("chess", with_planes=True),
     }, pace)
-    for name, rate in rates.items():
-        report.add(name, rate, "positions/s")
+    for name, pace_of_it in rates.items():
+        report.add(name, pace_of_it, "positions/s")
     for what, bar in (("rules", RULES_BAR), ("rules and planes", PLANES_BAR)):
         ratio = rates[f"kernels, {what}"] / rates[f"python-chess, {what}"]
         report.add(f"ratio, {what}", ratio, "x", at_least=bar)
@@ -146,3 +164,89 @@ _ACTION_OF: Final = {
     for turn, move in _all_moves()
 }
 """The lookup table of a Python program; it contains pairs that no move has."""
+
+
+def _measure_2048(report: Report, pace: Pace, *, quick: bool) -> None:
+    """Add random moves and expectimax; rates are medians of rounds."""
+    moves_per_s, _ = _whole_games(0, pace.rounds)
+    report.add("random moves, whole games", moves_per_s, "moves/s", at_least=RANDOM_BAR)
+    for name, with_planes in (("", False), (" with planes", True)):
+        stepped = rate(stepping("2048", with_planes), pace)
+        report.add(f"random moves, step by step{name}", stepped, "moves/s")
+    for depth in (1, 2) if quick else (1, 2, 3):
+        moves_per_s, scores = _whole_games(depth, pace.rounds)
+        is_barred = depth == 2
+        report.add(f"expectimax:{depth}", moves_per_s, "moves/s",
+                   at_least=PLANNED_BAR if is_barred else None)
+        report.add(f"expectimax:{depth}, mean score", scores.mean(), "points",
+                   at_least=SCORE_BAR if is_barred else None)
+        report.note(
+            f"expectimax:{depth}: {len(scores)} games, 95 % interval of the mean score "
+            f"± {1.96 * scores.std(ddof=1) / len(scores) ** 0.5:,.0f}"
+        )
+    report.note(f"one core, median of {pace.rounds} rounds")
+
+
+def _whole_games(depth: int, num_rounds: int) -> tuple[float, Int64Array]:
+    """(median moves/s, the scores of all games) by expectimax, at random for depth 0."""
+    num_games = _NUM_GAMES[depth]
+    keys = np.arange(_SEED, _SEED + num_games * num_rounds, dtype=np.uint64)
+    scores, lengths = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+
+    def play(games: slice) -> None:
+        played = scores[games], lengths[games], slide_table()
+        if depth:
+            play_planned_games(keys[games], depth, *played, line_values())
+        else:
+            play_random_games(keys[games], *played)
+
+    play(slice(1))  # compiles
+    rates = []
+    for first in range(0, len(keys), num_games):
+        games = slice(first, first + num_games)
+        start = time.perf_counter()
+        play(games)
+        rates.append(lengths[games].sum() / (time.perf_counter() - start))
+    return float(statistics.median(rates)), scores
+
+
+@kernel
+def play_random_games(
+    keys: UInt64Array, scores: Int64Array, lengths: Int64Array, slides: UInt64Array
+) -> None:
+    """Play a game of uniformly random moves for each of ``keys`` uint64[n].
+
+    ``scores`` int64[n] are in points, ``lengths`` int64[n] in moves. A game of key k draws its tile
+    at ply p from word ``CHANCE_COUNTER + p`` of the key's stream, and its random action from word
+    p, so that ``random_legal_actions`` and ``step`` with those words play the same games.
+    """
+    for i in range(len(keys)):
+        board, score, ply = start_board(keys[i]), ZERO, ZERO
+        mask = legal_mask(board, slides)
+        while mask != ZERO:
+            for _ in range(random_word(keys[i], ply) % population_count(mask)):
+                mask &= mask - ONE
+            board, points = slide(board, int(count_trailing_zeros(mask)), slides)
+            score += points
+            board = spawn(board, draw_event(board, random_word(keys[i], CHANCE_COUNTER + ply)))
+            ply += ONE
+            mask = legal_mask(board, slides)
+        scores[i], lengths[i] = score, ply
+
+
+@kernel
+def play_planned_games(
+    keys: UInt64Array, depth: int, scores: Int64Array, lengths: Int64Array, slides: UInt64Array,
+    lines: Float32Array,
+) -> None:
+    """Play as :func:`play_random_games` does, with the actions of ``expectimax:depth``."""
+    for i in range(len(keys)):
+        board, score, ply = start_board(keys[i]), ZERO, ZERO
+        action = plan_action(board, depth, slides, lines)
+        while action >= 0:
+            board, points = slide(board, action, slides)
+            score += points
+            board = spawn(board, draw_event(board, random_word(keys[i], CHANCE_COUNTER + ply)))
+            ply += ONE
+            action = plan_action(board, depth, slides, lines)
+        scores[i], lengths[i] = score, ply

@@ -26,9 +26,10 @@ from benchmarks.nir_readers import (
     run_graph,
 )
 from benchmarks.random_data import Positions, random_positions
-from chess_snn.campaign.models.exporting import Format, export_for_others
-from chess_snn.cli.players import SHIPPED_CHESS, find_model
+from chess_snn.campaign.models.exporting import export_for_others
+from chess_snn.cli.players import find_model
 from chess_snn.games import get_game
+from chess_snn.known import SHIPPED_CHESS, Format
 from chess_snn.nets import InferenceOutput, Network, freeze
 from chess_snn.nets.analysis.folded_layers import INPUT, fold_layers
 

@@ -1,17 +1,20 @@
 """Devices that networks may run on: the GPUs that a program may see, or the processor."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
-import torch
-
 from chess_snn.errors import ConfigError
+from chess_snn.later import torch
 from chess_snn.settings import check_range
 
 DeviceChoice = Literal["auto", "cpu", "cuda"]
+Backend = Literal["auto", "nccl", "gloo"]
+"""Library of ranks for exchange; ``auto`` is NCCL if each has a GPU of its own, else gloo."""
 
 VISIBLE_GPUS: Final = "CUDA_VISIBLE_DEVICES"
 """Names the GPUs that CUDA lets a program see, by number or by identifier."""

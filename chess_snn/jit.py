@@ -2,56 +2,90 @@
 
 numba's file cache does not notice an edit in *another* file that a kernel calls, so the cache
 folder is keyed on a digest of every kernel source in the package: an edit anywhere opens a new
-folder instead of running stale code.
-
-numba keeps machine code in pickles, and runs what it reads. So each file ends with a digest of all
-that is before it, which unpickling passes over. A file without its digest is removed, and the
-kernel compiled again.
+folder instead of running stale code. :mod:`chess_snn.kernel_files` checks what is in it.
 
 The folder is in :func:`chess_snn.caches.cache_root`. A ``NUMBA_CACHE_DIR`` set by the user wins.
 """
 
-import hashlib
-import io
-import logging
+import functools
+import importlib
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-import numba
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from chess_snn.caches import cache_root
 from chess_snn.sources import sources_digest
 
-_DIGEST_SIZE: Final = 32
-
-_logger = logging.getLogger(__name__)
-
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
+_LOADING: Final = threading.RLock()
 
 
-def _kernels_key() -> str:
+@functools.cache
+def _numba() -> Any:
+    """numba, with its cache folder set."""
+    numba = importlib.import_module("numba")
+    if not os.environ.get("NUMBA_CACHE_DIR"):
+        # numba picks a cache folder when a function is decorated, so this must run before any is.
+        numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernels_key(numba.__version__))
+    return numba
+
+
+def _kernels_key(version: str) -> str:
     """Digest numba, and every source that has kernels: all that name this module, and itself."""
-    return f"{numba.__version__}-{sources_digest(lambda text: b'chess_snn.jit' in text)}"
-
-
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    # numba picks a cache folder when a function is decorated, so this must run before any is.
-    numba.config.CACHE_DIR = str(cache_root() / "kernels" / _kernels_key())
+    return f"{version}-{sources_digest(lambda text: b'chess_snn.jit' in text)}"
 
 
 def kernel_folder() -> Path:
     """The folder that keeps the compiled kernels of these sources."""
-    return Path(numba.config.CACHE_DIR)
+    return Path(_numba().config.CACHE_DIR)
 
 
 int64: Final = cast("Callable[[int], int]", np.int64)
 """Makes integers that a kernel passes to another. Where a variable begins as a bare 0, numba
 compiles the other kernel for the literal 0 too; where one is int32 and one int64, for each."""
+
+
+class LazyKernel:
+    """A function that numba makes of another when it is called, or when a kernel that calls it is.
+
+    To load numba takes half a second. Kernels see the function that numba made: it asks an object
+    that it does not know for its ``_numba_type_``.
+    """
+
+    def __init__(self, function: Callable[..., object], make: Callable[[Any], Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._make = function, make
+        self._made: Any = None
+
+    def made(self) -> Any:
+        """The function that numba made."""
+        with _LOADING:
+            if self._made is None:
+                self._made = self._make(self._function)
+            return self._made
+
+    def __call__(self, *arguments: object) -> Any:
+        """Call what numba made."""
+        return (self._made or self.made())(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.made(), name)
+
+    def __deepcopy__(self, _memo: object) -> "LazyKernel":
+        return self  # numba copies statements that name it
+
+    @property
+    def _numba_type_(self) -> Any:
+        context = importlib.import_module("numba.core.registry").cpu_target.typing_context
+        made = self.made()
+        context.refresh()  # an intrinsic is known by then
+        return context.resolve_value_type(made)
 
 
 def kernel(function: _Kernel) -> _Kernel:
@@ -60,7 +94,7 @@ def kernel(function: _Kernel) -> _Kernel:
     Inside a kernel use ``np.uint64`` constants only: numba turns ``uint64 + 1`` into ``int64`` and
     mixes of ``uint64`` and ``int64`` into ``float64``.
     """
-    return _compiled(function)
+    return cast("_Kernel", LazyKernel(function, _compiled))
 
 
 def lean_kernel(function: _Kernel) -> _Kernel:
@@ -70,68 +104,10 @@ def lean_kernel(function: _Kernel) -> _Kernel:
     locked instructions a call. In functions that take many arrays, most of the time went there.
     Assigning a row to a row needs the counts too: see :func:`chess_snn.search.trees.copy_row`.
     """
-    return _compiled(function, _nrt=False)
+    return cast("_Kernel", LazyKernel(function, functools.partial(_compiled, _nrt=False)))
 
 
-def _compiled(function: _Kernel, **options: bool) -> _Kernel:
-    compiled: _Kernel = numba.njit(nogil=True, cache=True, **options)(function)
-    check_files_of(compiled)
+def _compiled(function: Callable[..., object], **options: bool) -> Any:
+    compiled = _numba().njit(nogil=True, cache=True, **options)(function)
+    importlib.import_module("chess_snn.kernel_files").check_files_of(compiled)
     return compiled
-
-
-def check_files_of(compiled: Any) -> None:
-    """Have numba check the files of a kernel that was just decorated."""
-    cache = getattr(compiled, "_cache", None)
-    if isinstance(cache, FunctionCache):  # not where numba is switched off
-        cache._cache_file = _CheckedFiles(cache._cache_file)
-
-
-def damaged_files(folder: Path) -> list[Path]:
-    """Files of kernels in ``folder`` that would be removed when they are needed."""
-    return [path for path in sorted(folder.glob("*/*.nb[ci]")) if not _is_whole(path)]
-
-
-class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """The files of one function: an index, and one for each of its signatures."""
-
-    has_warned = False
-
-    def __init__(self, unchecked: IndexDataCacheFile) -> None:
-        self.__dict__ = vars(unchecked)
-
-    def _load_index(self) -> Any:
-        self._remove_if_damaged(self._index_path)
-        return super()._load_index()
-
-    def _load_data(self, name: str) -> Any:
-        self._remove_if_damaged(self._data_path(name))
-        return super()._load_data(name)  # where there is no file, the kernel is compiled
-
-    @contextmanager
-    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
-        with super()._open_for_write(filepath) as file:
-            body = io.BytesIO()
-            yield body
-            file.write(body.getvalue() + _digest(body.getvalue()))
-
-    @staticmethod
-    def _remove_if_damaged(path: str) -> None:
-        if _is_whole(Path(path)):
-            return
-        Path(path).unlink(missing_ok=True)
-        if not _CheckedFiles.has_warned:
-            _CheckedFiles.has_warned = True
-            _logger.warning("%s has no valid digest: such kernels are compiled again", path)
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether a file ends with its digest; also if there is none."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return True
-    return content[-_DIGEST_SIZE:] == _digest(content[:-_DIGEST_SIZE])
-
-
-def _digest(body: bytes) -> bytes:
-    return hashlib.sha256(body).digest()

@@ -3,11 +3,13 @@
 import glob
 import hashlib
 import platform
+import runpy
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from chess_snn import __version__
 from chess_snn.cores import num_cores
@@ -38,20 +40,26 @@ def sources_digest(
 
 
 @cache
+def torch_build() -> dict[str, Any]:
+    """The names in ``torch.version``, such as ``cuda``; torch itself is not loaded."""
+    torch = find_spec("torch")
+    assert torch is not None
+    return runpy.run_path(str(Path(str(torch.origin)).with_name("version.py")))
+
+
+@cache
 def provenance() -> dict[str, str]:
     """Identity of the program of this process, with what it runs, and where.
 
     Names: ``version`` of the package, ``commit`` of a Git checkout (with ``+`` where files were
     changed; left out elsewhere), ``sources`` (a digest), ``torch``, ``python``, ``machine``.
     """
-    import torch  # noqa: PLC0415 - it takes seconds, and the digests alone do without
-
     commit = _commit()
     return {
         "version": __version__,
         **({} if commit is None else {"commit": commit}),
         "sources": sources_digest(),
-        "torch": str(torch.__version__),  # with its build, which the package's metadata may lack
+        "torch": torch_build()["__version__"],  # with the build, which package metadata may lack
         "python": platform.python_version(),
         "machine": f"{platform.node()}: {platform.system()}, {platform.machine()}, "
                    f"{num_cores()} cores",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from chess_snn.campaign import CampaignFolder, load_config, preset_names
+from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import (
     Setting,
     changed_config,
@@ -29,13 +29,14 @@ from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.flows.cluster import check_workers
+from chess_snn.known import PRESETS
 from chess_snn.settings import bounds, choices
 from chess_snn.tasks.tracking.fetching import fetch_model
 
 AS_PRESET: Final = "as the preset"
 """Chosen where a setting is left to the preset."""
 
-Preset = Annotated[str, WithJsonSchema({"type": "string", "enum": list(preset_names())})]
+Preset = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRESETS)})]
 """A list to choose from."""
 
 

@@ -23,7 +23,10 @@ class Gui:
 
     def send(self, *lines):
         for line in lines:
+            ready = self.lines.count("readyok")
             assert self.session.handle(line)
+            if line == "isready":
+                self.wait_for("readyok", ready + 1)
 
     def wait_for(self, start, count=1):
         """The lines that begin with ``start``, once there are ``count``."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import numba
 import pytest
 
-from chess_snn.jit import damaged_files, kernel_folder
+from chess_snn.jit import kernel_folder
+from chess_snn.kernel_files import damaged_files
 
 KERNELS = """
 import numpy as np
@@ -67,6 +68,7 @@ def load_kernels(folder: Path):
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of both kernels."""
     folder = tmp_path / "cache"
+    kernel_folder()  # sets numba's before it is changed
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
     assert kernel_folder() == folder
     kernels = load_kernels(tmp_path)

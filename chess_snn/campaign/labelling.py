@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn import nets
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.store.collection import CollectedShard, GameCollection
 from chess_snn.data import (
@@ -33,7 +34,7 @@ from chess_snn.errors import ConfigError, UsageError
 from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, EngineTeacher, Lines
 from chess_snn.games import Game, get_game
 from chess_snn.games.base import GameBatch
-from chess_snn.nets import Evaluator, make_evaluator
+from chess_snn.nets import Evaluator
 from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
 from chess_snn.process_pool import process_pool
@@ -89,7 +90,7 @@ class Teaching:
         """The teacher, for this process."""
         if self.model is None:
             return EngineTeacher(game, self.text, self.lines).label
-        evaluator = make_evaluator(
+        evaluator = nets.make_evaluator(
             self.model.load(game), device=self.device, precision=self.model.precision,
             num_threads=1,
         )

@@ -1,47 +1,44 @@
 """``chess-snn analyse``: what a network and its search see in positions."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
-import numpy as np
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, SHIPPED
 from chess_snn.cli.console import console, print_message, table_of, work_bar
-from chess_snn.cli.drawing import draw_position
 from chess_snn.cli.options import (
+    ADVISER,
+    NETWORK,
     DescentsOption,
+    GameOption,
     JsonFile,
     NetworkDeviceOption,
     output_option,
 )
-from chess_snn.cli.players import (
-    ADVISER,
-    DEFAULT_GAME,
-    GameOption,
-    find_model,
-    read_position,
-)
-from chess_snn.data import write_json, write_text
 from chess_snn.errors import PositionError, UsageError
-from chess_snn.evaluation.analysis import Analysis, analyse
-from chess_snn.evaluation.named_players import make_player
-from chess_snn.games import get_game
-from chess_snn.games.base import Game, GameBatch, ValueKind
-from chess_snn.games.chess import move_of_action, moves_of, to_board
-from chess_snn.nets import (
-    Network,
-    count_spikes,
-    make_evaluator,
-    network_input,
-    record_activity,
-)
-from chess_snn.report.rasters import raster_svg
-from chess_snn.search import make_tree_search
-from chess_snn.types import Json
+from chess_snn.known import SHIPPED
+from chess_snn.later import to_run
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    import numpy as np
+
+    from chess_snn import nets
+    from chess_snn.cli.drawing import draw_position
+    from chess_snn.cli.players import DEFAULT_GAME, find_model, read_position
+    from chess_snn.data import write_json, write_text
+    from chess_snn.evaluation.analysis import Analysis, analyse
+    from chess_snn.evaluation.named_players import make_player
+    from chess_snn.games import get_game
+    from chess_snn.games.base import Game, GameBatch, ValueKind
+    from chess_snn.games.chess import move_of_action, moves_of, to_board
+    from chess_snn.report.rasters import raster_svg
+    from chess_snn.search import make_tree_search
+    from chess_snn.types import Json
 
 
 def analyse_command(
@@ -51,7 +48,7 @@ def analyse_command(
                        '"startpos".'),
     ],
     simulations: DescentsOption = 200,
-    model: Annotated[str | None, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = None,
+    model: Annotated[str | None, typer.Option(**NETWORK)] = None,
     game_name: GameOption = "",
     top: Annotated[int, typer.Option(min=1, help="Moves to show.")] = 8,
     device: NetworkDeviceOption = "cpu",
@@ -80,7 +77,7 @@ def analyse_command(
         raise UsageError(
             f"{chosen.label} is an ordinary network and has no spikes; leave --spikes out"
         )
-    with make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
+    with nets.make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
         search = make_tree_search(
             game, evaluator, chosen.search, simulations=simulations, num_games=1, in_play=True
         )
@@ -122,8 +119,8 @@ def analyse_command(
         f"neurons x ticks, in {counted(spikes['ticks'], 'tick')}."
     )
     if spikes_file is not None:
-        (activity,) = record_activity(
-            network, network_input(game.planes(root.state), game.spec.board_shape)
+        (activity,) = nets.record_activity(
+            network, nets.network_input(game.planes(root.state), game.spec.board_shape)
         )
         write_text(spikes_file, raster_svg(
             activity, levels=network.config.most_spikes,
@@ -218,7 +215,7 @@ def _value(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
-Columns = dict[str, Callable[[Json], str]]
+Columns: TypeAlias = "dict[str, Callable[[Json], str]]"
 _SEARCHED: Final[Columns] = {
     "visits": lambda move: f"{move['visits']:,}",
     "prior": lambda move: f"{move['prior']:.1%}",
@@ -240,12 +237,12 @@ _POINTS_COLUMNS: Final[Columns] = {
 }
 
 
-def _spikes(game: Game, network: Network, position: GameBatch) -> Json | None:
+def _spikes(game: Game, network: nets.Network, position: GameBatch) -> Json | None:
     """Spikes of one evaluation of the position in float32; None for a ReLU baseline."""
     if not network.config.is_spiking:
         return None
-    counts = count_spikes(
-        network, network_input(game.planes(position.state), game.spec.board_shape)
+    counts = nets.count_spikes(
+        network, nets.network_input(game.planes(position.state), game.spec.board_shape)
     )
     return {
         "total": counts.per_evaluation,

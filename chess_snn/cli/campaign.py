@@ -1,36 +1,15 @@
 """``chess-snn campaign``: start one, go on with one, look at one."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.campaign import (
-    CampaignConfig,
-    CampaignFolder,
-    campaign_lock,
-    load_config,
-    read_receipts,
-)
-from chess_snn.campaign.configuration.loading import change_pace
-from chess_snn.campaign.configuration.settings import RunSettings
-from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
-from chess_snn.campaign.integrity.preflight import check_before_run
-from chess_snn.campaign.integrity.rebuild import missing_generations
-from chess_snn.campaign.machine.workers import config_here, plan_here
-from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.campaign.models.starting import create_campaign, find_start
-from chess_snn.campaign.stages.window import removed_games_notice
-from chess_snn.campaign.store.folder import REPORT
-from chess_snn.campaign.store.naming import claim_campaign_path
-from chess_snn.campaign.store.plans import campaign_length
-from chess_snn.campaign.strength.champions import champion_of
-from chess_snn.campaign.strength.matches import is_finished
-from chess_snn.campaign.viewing.up_to_date import is_up_to_date
-from chess_snn.campaign.viewing.watching import CampaignWatch
 from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.cost import estimate
@@ -46,14 +25,42 @@ from chess_snn.cli.options import (
     WorkersOption,
     WorkersPerDeviceOption,
     check_dataset,
+    complete_network,
     given_settings,
     pace_settings,
 )
 from chess_snn.cli.orchestration import existing_store, fetch_model, load_flows
-from chess_snn.cli.status import print_summary, status_command
-from chess_snn.cli.watch import campaign_terminal
+from chess_snn.cli.status import status_command
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import interruptible
+from chess_snn.known import KNOWN_MODELS
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import (
+        CampaignConfig,
+        CampaignFolder,
+        campaign_lock,
+        load_config,
+        read_receipts,
+    )
+    from chess_snn.campaign.configuration.loading import change_pace
+    from chess_snn.campaign.configuration.settings import RunSettings
+    from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
+    from chess_snn.campaign.integrity.preflight import check_before_run
+    from chess_snn.campaign.integrity.rebuild import missing_generations
+    from chess_snn.campaign.machine.workers import config_here, plan_here
+    from chess_snn.campaign.models.starting import create_campaign, find_start
+    from chess_snn.campaign.stages.window import removed_games_notice
+    from chess_snn.campaign.store.folder import REPORT
+    from chess_snn.campaign.store.naming import claim_campaign_path
+    from chess_snn.campaign.store.plans import campaign_length
+    from chess_snn.campaign.strength.champions import champion_of
+    from chess_snn.campaign.strength.matches import is_finished
+    from chess_snn.campaign.viewing.up_to_date import is_up_to_date
+    from chess_snn.campaign.viewing.watching import CampaignWatch
+    from chess_snn.cli.status import print_summary
+    from chess_snn.cli.watch import campaign_terminal
 
 app = typer.Typer(
     help="Learn by self-play: play, train, evaluate and register.",
@@ -80,7 +87,8 @@ def start(
         ),
     ] = None,
     start_from: Annotated[
-        str, typer.Option("--from", help=f"Generation 0 is this network: {KNOWN_MODELS}.")
+        str, typer.Option("--from", help=f"Generation 0 is this network: {KNOWN_MODELS}.",
+                          autocompletion=complete_network)
     ] = "",
     with_games: Annotated[
         bool, typer.Option("--with-games", help="With --from: also learn from its replay window.")

@@ -1,13 +1,12 @@
 """``chess-snn cluster``: certificates, a scheduler and workers for campaigns on many machines."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.campaign import load_config
-from chess_snn.campaign.machine.slots import this_machine
-from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import (
     DeviceOption,
@@ -18,8 +17,14 @@ from chess_snn.cli.options import (
     pace_settings,
 )
 from chess_snn.cli.orchestration import load_cluster
+from chess_snn.later import to_run
 from chess_snn.ports import is_loopback
 from chess_snn.settings import check_range
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import load_config
+    from chess_snn.campaign.machine.slots import this_machine
+    from chess_snn.campaign.machine.workers import gpus_for, plan_workers
 
 _MOST_WORKERS = 1024
 

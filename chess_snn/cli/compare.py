@@ -1,28 +1,21 @@
 """``chess-snn models compare`` and ``campaign compare``: which is better, and how sure that is."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.models.model import Model
-from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
 from chess_snn.cli.console import console, print_json, print_message, print_rows, table_of
-from chess_snn.cli.match import (
-    GamesOption,
-    MaxPliesOption,
-    OpeningsOption,
-    games_pgn,
-    play_players,
-    score_rows,
-)
+from chess_snn.cli.match import GamesOption, MaxPliesOption, OpeningsOption
 from chess_snn.cli.options import (
+    NETWORK,
     AsJsonOption,
+    GameOption,
     NetworkDeviceOption,
     SeedOption,
     SimulationsOption,
@@ -31,20 +24,23 @@ from chess_snn.cli.options import (
     output_option,
 )
 from chess_snn.cli.orchestration import ask_mlflow
-from chess_snn.cli.players import (
-    GameOption,
-    find_model,
-    game_of_players,
-)
-from chess_snn.data import staged_folder, write_parts, write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.comparison import Comparison, elo_json
-from chess_snn.evaluation.comparison import compare as judge
-from chess_snn.evaluation.match_files import write_match
-from chess_snn.games import get_game
-from chess_snn.games.base import Game
-from chess_snn.report.plots import campaign_curves_svg, comparison_svg
-from chess_snn.types import Json
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import CampaignFolder
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
+    from chess_snn.cli.match import games_pgn, play_players, score_rows
+    from chess_snn.cli.players import find_model, game_of_players
+    from chess_snn.data import staged_folder, write_parts, write_text
+    from chess_snn.evaluation.comparison import Comparison, elo_json
+    from chess_snn.evaluation.comparison import compare as judge
+    from chess_snn.evaluation.match_files import write_match
+    from chess_snn.games import get_game
+    from chess_snn.games.base import Game
+    from chess_snn.report.plots import campaign_curves_svg, comparison_svg
+    from chess_snn.types import Json
 
 RESULT: Final = "comparison.json"
 TABLE: Final = "comparison.md"
@@ -55,7 +51,7 @@ _DIGEST_LENGTH: Final = 8
 
 
 def compare_models(
-    a: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")],
+    a: Annotated[str, typer.Argument(**NETWORK)],
     b: Annotated[str, typer.Argument(help="The other one, written the same way.")],
     game_name: GameOption = "",
     games: GamesOption = 200,

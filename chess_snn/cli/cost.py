@@ -1,29 +1,17 @@
 """``models cost`` and ``campaign estimate``: what networks cost and how long iterations take."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, load_config, read_receipts
-from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.cost import (
-    OPTIMISM,
-    Cost,
-    Pace,
-    measure_pace,
-    predict_campaign,
-    predict_receipt,
-)
-from chess_snn.campaign.machine.workers import config_here
-from chess_snn.campaign.models.model import Model
-from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.campaign.store.plans import S_PER_HOUR
-from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, print_rows, table_of, work_bar
 from chess_snn.cli.options import (
+    NETWORK,
     ConfigOption,
     JsonFile,
     NetworkDeviceOption,
@@ -32,23 +20,41 @@ from chess_snn.cli.options import (
     SetOption,
     SimulationsOption,
 )
-from chess_snn.cli.players import SHIPPED_CHESS, find_model
-from chess_snn.data import write_json
 from chess_snn.errors import CampaignError
-from chess_snn.evaluation.matches import default_max_plies
-from chess_snn.games import get_game
-from chess_snn.games.base import Game
-from chess_snn.nets import Network, make_evaluator
-from chess_snn.self_play import AskedPositions, asked_positions
-from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
-from chess_snn.types import Json
+from chess_snn.known import SHIPPED_CHESS
+from chess_snn.later import to_run
 from chess_snn.wording import counted
 
-Columns = dict[str, Callable[[Json], str]]
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn import nets
+    from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+    from chess_snn.campaign.configuration.settings import CampaignConfig
+    from chess_snn.campaign.machine.cost import (
+        OPTIMISM,
+        Cost,
+        Pace,
+        measure_pace,
+        predict_campaign,
+        predict_receipt,
+    )
+    from chess_snn.campaign.machine.workers import config_here
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.store.plans import S_PER_HOUR
+    from chess_snn.campaign.viewing.lines import joules_text, si_text
+    from chess_snn.cli.players import find_model
+    from chess_snn.data import write_json
+    from chess_snn.evaluation.matches import default_max_plies
+    from chess_snn.games import get_game
+    from chess_snn.games.base import Game
+    from chess_snn.self_play import AskedPositions, asked_positions
+    from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
+    from chess_snn.types import Json
+
+Columns: TypeAlias = "dict[str, Callable[[Json], str]]"
 
 
 def cost_command(
-    model: Annotated[str, typer.Argument(help=f"A network: {KNOWN_MODELS}.")] = SHIPPED_CHESS,
+    model: Annotated[str, typer.Argument(**NETWORK)] = SHIPPED_CHESS,
     positions: Annotated[
         int, typer.Option(min=1, max=100_000, help="To count on, drawn from those asked about.")
     ] = 256,
@@ -83,11 +89,11 @@ def cost_command(
 
 
 def _play(
-    game: Game, chosen: Model, network: Network, simulations: int, games: int, positions: int,
+    game: Game, chosen: Model, network: nets.Network, simulations: int, games: int, positions: int,
     seed: int, device: str,
 ) -> AskedPositions:
     with (
-        make_evaluator(network, device=device, precision=chosen.precision) as evaluator,
+        nets.make_evaluator(network, device=device, precision=chosen.precision) as evaluator,
         work_bar("playing", "games over") as on_progress,
     ):
         return asked_positions(

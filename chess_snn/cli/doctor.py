@@ -1,19 +1,25 @@
 """``chess-snn doctor``: what this machine has, and what is wrong with it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.cli.console import console, print_json, print_message, work_bar
 from chess_snn.cli.options import AsJsonOption
-from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
-from chess_snn.doctor import Finding, Level
-from chess_snn.doctor.checks import check_all
-from chess_snn.doctor.device_trials import try_devices
+from chess_snn.doctor import Level
 from chess_snn.errors import ConfigError
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.store.naming import campaigns_home
+    from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
+    from chess_snn.doctor import Finding
+    from chess_snn.doctor.checks import check_all
+    from chess_snn.doctor.device_trials import try_devices
 
 EXIT_BROKEN: Final = 1
 DEFAULT_PORTS: Final = (4200, 5000)

@@ -1,28 +1,14 @@
 """``chess-snn games``: PGN in and out, one game to look at, figures of many."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import chess
-import numpy as np
 import typer
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.models.references import check_game
-from chess_snn.campaign.store.collection import (
-    ENDINGS,
-    OUTCOMES,
-    CollectedGame,
-    GameCollection,
-    GameFilter,
-    open_collection,
-)
-from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.notes import missing_notices
-from chess_snn.campaign.strength.match_games import match_games_pgn
-from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
 from chess_snn.cli.console import (
     console,
     make_table,
@@ -33,21 +19,41 @@ from chess_snn.cli.console import (
     table_of,
     work_bar,
 )
-from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
 from chess_snn.cli.options import AsJsonOption, JsonFile, output_option
 from chess_snn.cli.train import label_command, learn_command
 from chess_snn.cores import num_cores
-from chess_snn.data import write_bytes, write_json, write_parts, write_text
-from chess_snn.data.files import remove
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
-from chess_snn.games import get_game
-from chess_snn.pgn.importing import Imported, import_pgn
-from chess_snn.pgn.report import FAULT_KINDS
-from chess_snn.pgn.selection import Selection
+from chess_snn.later import to_run
 from chess_snn.settings import check_choice
-from chess_snn.types import Json
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    import chess
+    import numpy as np
+
+    from chess_snn.campaign import CampaignFolder
+    from chess_snn.campaign.models.references import check_game
+    from chess_snn.campaign.store.collection import (
+        ENDINGS,
+        OUTCOMES,
+        CollectedGame,
+        GameCollection,
+        GameFilter,
+        open_collection,
+    )
+    from chess_snn.campaign.store.folder import CONFIG_FILE
+    from chess_snn.campaign.store.notes import missing_notices
+    from chess_snn.campaign.strength.match_games import match_games_pgn
+    from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
+    from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
+    from chess_snn.data import write_bytes, write_json, write_parts, write_text
+    from chess_snn.data.files import remove
+    from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
+    from chess_snn.games import get_game
+    from chess_snn.pgn.importing import Imported, import_pgn
+    from chess_snn.pgn.report import FAULT_KINDS
+    from chess_snn.pgn.selection import Selection
+    from chess_snn.types import Json
 
 app = typer.Typer(help="PGN in and out; look at games that were played.", no_args_is_help=True)
 
@@ -117,8 +123,8 @@ def export(
     out: Annotated[Path | None, output_option("File to write; else standard output.")] = None,
     iteration: Annotated[str | None, typer.Option(help="One, or a range such as 3:7.")] = None,
     generation: Annotated[str | None, typer.Option(help="That played; likewise.")] = None,
-    outcome: Annotated[str | None, typer.Option(help=f"{', '.join(OUTCOMES)}.")] = None,
-    termination: Annotated[str | None, typer.Option(help=f"{', '.join(ENDINGS)}.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="white, draw or black.")] = None,
+    termination: Annotated[str | None, typer.Option(help="How they ended: checkmate, …")] = None,
     min_plies: Annotated[int, typer.Option(help="Shorter games are left out.")] = 0,
     max_plies: Annotated[int | None, typer.Option(help="Longer games are left out.")] = None,
     limit: Annotated[int | None, typer.Option(help="Most games.")] = None,

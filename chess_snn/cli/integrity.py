@@ -1,27 +1,27 @@
 """``chess-snn verify`` and ``gc``: check and shrink a campaign."""
 
+from __future__ import annotations
+
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chess_snn.campaign import CampaignFolder, campaign_lock
-from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
-from chess_snn.campaign.integrity.rebuild import Repair, repair_campaign
-from chess_snn.campaign.integrity.verify import (
-    DAMAGE,
-    STATE_WORDS,
-    Findings,
-    verify_campaign,
-)
 from chess_snn.cli.console import console, print_json, print_message, table_of, work_bar
 from chess_snn.cli.options import AsJsonOption, CampaignArgument
 from chess_snn.cores import num_cores
+from chess_snn.later import to_run
 from chess_snn.settings import check_choice
 from chess_snn.wording import counted, plural
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import CampaignFolder, campaign_lock
+    from chess_snn.campaign.integrity.gc import Disposable, dispose, find_disposable, sorts
+    from chess_snn.campaign.integrity.rebuild import Repair, repair_campaign
+    from chess_snn.campaign.integrity.verify import DAMAGE, STATE_WORDS, Findings, verify_campaign
 
 EXIT_DAMAGED: Final = 1
 _MIB: Final = 1 << 20
@@ -77,7 +77,7 @@ def gc_command(
     ] = False,
     keep: Annotated[
         list[str] | None,
-        typer.Option(help=f"What to keep: {', '.join(sorts())}. May be repeated."),
+        typer.Option(help="Keep games, checkpoints, leftovers or quarantine. May be repeated."),
     ] = None,
     as_json: AsJsonOption = False,
 ) -> None:

@@ -8,17 +8,24 @@ import errno
 import os
 import pkgutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.completion import completion_init  # type: ignore[attr-defined]
+from typer.core import (  # type: ignore[attr-defined]
+    CompletionItem,
+    TyperCommand,
+    TyperGroup,
+)
 from typer.main import get_group
 
 from chess_snn import __version__
 from chess_snn.cli.console import print_notice
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
+from chess_snn.later import load_deferred, options_alone
 
 EXIT_BAD_INPUT = 2
 
@@ -35,7 +42,8 @@ class CommandEntry:
 
     def load(self, like: TyperGroup) -> TyperCommand | TyperGroup:
         """Import the module and make the command as Typer makes one of ``like``."""
-        target = pkgutil.resolve_name(self.target)
+        with options_alone():
+            target = pkgutil.resolve_name(self.target)
         app = typer.Typer(rich_markup_mode=like.rich_markup_mode)
         if isinstance(target, typer.Typer):
             app.add_typer(target, name=self.name)
@@ -43,7 +51,20 @@ class CommandEntry:
             app.command(self.name)(target)
         command = get_group(app).commands[self.name]
         assert isinstance(command, TyperCommand | TyperGroup)
+        for each in command.commands.values() if isinstance(command, TyperGroup) else [command]:
+            each.callback = _loaded(each.callback)
         return command
+
+
+def _loaded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+    """``callback`` of a command, after what it runs has been loaded."""
+    assert callback is not None
+
+    def run(**arguments: object) -> Any:
+        load_deferred()
+        return callback(**arguments)
+
+    return run
 
 
 class LazyGroup(TyperGroup):
@@ -65,6 +86,11 @@ class LazyGroup(TyperGroup):
         """The command itself, loaded; None where there is none of that name."""
         entry = self._entries.get(cmd_name)
         return super().get_command(ctx, cmd_name) if entry is None else entry.load(like=self)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Names of commands from the table, so that none is loaded; below a command its options."""
+        names = [entry.name for entry in self.table if entry.name.startswith(incomplete)]
+        return [CompletionItem(name, help=self._entries[name].summary) for name in names]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands from the table."""
@@ -152,6 +178,7 @@ def main() -> None:
     removed = replacement(sys.argv[1:])
     if removed is not None:
         _fail(f"chess-snn {removed[0]} is gone: use {removed[1]}", EXIT_BAD_INPUT)
+    completion_init()
     run_app(app, "chess-snn")
 
 

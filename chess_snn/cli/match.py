@@ -1,45 +1,45 @@
 """``chess-snn match``: two players, many openings, both colours."""
 
+from __future__ import annotations
+
 import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chess_snn.campaign.models.model import Model
 from chess_snn.cli.console import print_rows, work_bar
 from chess_snn.cli.options import (
+    GameOption,
     JsonFile,
     NetworkDeviceOption,
     SeedOption,
     SimulationsOption,
     ThreadsOption,
+    complete_player,
     output_option,
 )
-from chess_snn.cli.players import (
-    DEFAULT_ENGINE_S,
-    SHIPPED_CHESS,
-    GameOption,
-    find_player,
-    game_of_players,
-    take_seat,
-)
-from chess_snn.data import write_parts
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.comparison import elo_json
-from chess_snn.evaluation.match_files import check_pgn_game, match_pgn, write_match
-from chess_snn.evaluation.match_result import CUT, MatchResult
-from chess_snn.evaluation.matches import MOST_PLIES, default_max_plies, play_match
-from chess_snn.evaluation.named_players import KNOWN_PLAYERS
-from chess_snn.evaluation.openings import choose_openings
-from chess_snn.evaluation.scores import elo_difference, pair_counts
-from chess_snn.evaluation.solo import interval_text
-from chess_snn.games.base import Game
-from chess_snn.types import Json, UInt64Array
+from chess_snn.known import ANSWER_S, KNOWN_PLAYERS, MOST_PLIES, SHIPPED_CHESS
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.cli.players import find_player, game_of_players, take_seat
+    from chess_snn.data import write_parts
+    from chess_snn.evaluation.comparison import elo_json
+    from chess_snn.evaluation.match_files import check_pgn_game, match_pgn, write_match
+    from chess_snn.evaluation.match_result import CUT, MatchResult
+    from chess_snn.evaluation.matches import default_max_plies, play_match
+    from chess_snn.evaluation.openings import choose_openings
+    from chess_snn.evaluation.scores import elo_difference, pair_counts
+    from chess_snn.evaluation.solo import interval_text
+    from chess_snn.games.base import Game
+    from chess_snn.types import Json, UInt64Array
 
 GamesOption = Annotated[
     int, typer.Option(min=2, max=100_000, help="Even: each opening is played twice.")
@@ -61,7 +61,8 @@ _OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 
 def match_command(
     a: Annotated[
-        str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.")
+        str, typer.Argument(help=f"{', '.join(KNOWN_PLAYERS)}, or a network.",
+                            autocompletion=complete_player)
     ] = SHIPPED_CHESS,
     b: Annotated[
         str, typer.Argument(help="Its opponent, written the same way.")
@@ -76,7 +77,7 @@ def match_command(
     engine_seconds: Annotated[
         float, typer.Option(min=0.01, max=86_400.0,
                             help="An engine that takes longer for a move is started anew.")
-    ] = DEFAULT_ENGINE_S,
+    ] = ANSWER_S,
     device: NetworkDeviceOption = "cpu",
     pgn: Annotated[Path | None, output_option("Write the games to this file.")] = None,
     json_file: JsonFile = None,
@@ -127,7 +128,7 @@ def match_command(
 
 def play_players(
     game: Game, players: Sequence[Model | str], games: int, openings: str, *, seed: int,
-    max_plies: int | None, threads: int, device: str, engine_seconds: float = DEFAULT_ENGINE_S,
+    max_plies: int | None, threads: int, device: str, engine_seconds: float = ANSWER_S,
     beside_json: bool = False,
 ) -> tuple[MatchResult, Json, float]:
     """Let two players play each opening with both colours, under a :func:`work_bar`.

@@ -1,31 +1,50 @@
 """Options that several commands share, most of them settings of a campaign."""
 
+from __future__ import annotations
+
+import glob
 import tempfile
 from collections.abc import Mapping
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from chess_snn.campaign import preset_names
-from chess_snn.campaign.configuration.loading import Setting, setting_field
-from chess_snn.campaign.stages.dataset import fix_dataset
-from chess_snn.campaign.store.folder import campaign_around
+from chess_snn.campaign.configuration.pace import ExecutionSettings
 from chess_snn.cli.console import work_bar
 from chess_snn.devices import find_device
 from chess_snn.errors import ConfigError, UsageError
-from chess_snn.search import MAX_SIMULATIONS
-from chess_snn.settings import description
-from chess_snn.training import SupervisedSettings
+from chess_snn.known import (
+    GAME_NAMES,
+    KNOWN_MODELS,
+    MAX_SIMULATIONS,
+    PLAYER_NAMES,
+    PRESETS,
+    SHIPPED_MODELS,
+    WEIGHTS,
+)
+from chess_snn.later import load_deferred, to_run
+from chess_snn.settings import choices, description, setting_fields
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.configuration.loading import Setting
+    from chess_snn.campaign.stages.dataset import fix_dataset
+    from chess_snn.campaign.store.folder import campaign_around
+    from chess_snn.training import SupervisedSettings
 
 
 def _check_device(text: str) -> str:
-    find_device(text)
+    if text != "cpu":  # which is there without a look, for which torch would be loaded
+        find_device(text)
     return text
 
 
 def _check_output(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
-    check_writable(path, str(parameter.opts[0]))
+    if path is not None:
+        load_deferred()
+        check_writable(path, str(parameter.opts[0]))
     return path
 
 
@@ -33,6 +52,44 @@ def output_option(help: str, *names: str) -> Any:
     """An option for a file to write, which is refused before the work if it cannot be written."""
     return typer.Option(*names, help=help, callback=_check_output)
 
+
+def folders_with(file: str, incomplete: str) -> list[str]:
+    """Folders whose path begins with ``incomplete`` and that hold ``file``, two levels deep."""
+    root = Path("/" if incomplete.startswith("/") else "")
+    begun = glob.escape(incomplete.removeprefix("/"))
+    found = (root.glob(f"{begun}{deep}/{file}") for deep in ("*", "*/*"))
+    return sorted(str(path.parent) for path in chain(*found))
+
+
+def complete_campaign(incomplete: str) -> list[str]:
+    """Campaigns here that begin like this."""
+    return folders_with("campaign.toml", incomplete)
+
+
+def complete_network(incomplete: str) -> list[str]:
+    """Networks that begin like this."""
+    campaigns = complete_campaign(incomplete)
+    return [*SHIPPED_MODELS, *campaigns, *folders_with(WEIGHTS, incomplete)]
+
+
+def complete_player(incomplete: str) -> list[str]:
+    """Networks and other players that begin like this."""
+    return [*PLAYER_NAMES, *complete_network(incomplete)]
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    """Settings as ``--set`` takes them; behind the ``=``, the values of one that has a choice."""
+    loading = import_module("chess_snn.campaign.configuration.loading")
+    settings = loading.flat_values(loading.config_values(loading.CampaignConfig()))
+    name, equals, _ = incomplete.partition("=")
+    values = choices(loading.setting_field(name)) if equals and name in settings else ()
+    return [f"{name}={value}" for value in values] or [f"{name}=" for name in settings]
+
+
+NETWORK: Final[dict[str, Any]] = {
+    "help": f"A network: {KNOWN_MODELS}.", "autocompletion": complete_network,
+}
+"""Help and completion of an argument or option."""
 
 NetworkDeviceOption = Annotated[
     str,
@@ -44,7 +101,9 @@ ClusterOption = Annotated[
     typer.Option(help="Whose workers: local, or the address of a scheduler such "
                  "as tls://box-a:8786."),
 ]
-CampaignArgument = Annotated[Path, typer.Argument(help="The campaign folder.")]
+CampaignArgument = Annotated[
+    Path, typer.Argument(help="The campaign folder.", autocompletion=complete_campaign)
+]
 ThreadsOption = Annotated[
     int, typer.Option(min=0, max=1024, help="Of a network or engine; 0 chooses automatically.")
 ]
@@ -58,39 +117,47 @@ DescentsOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option(min=0, max=2**63 - 1, help="Of openings, games and random players.")
 ]
+GameOption = Annotated[
+    str, typer.Option("--game", help=f"{' or '.join(GAME_NAMES)}; by default the networks' game.")
+]
+START: Final = "startpos"
+"""Stands for the position in which a game begins."""
+ADVISER: Final = "expectimax:2"
+"""Says what it would play in a game of one player, beside a network or without one."""
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 JsonFile = Annotated[Path | None, output_option("Write what was found to this file as well.")]
 PresetOption = Annotated[
-    str, typer.Option(help=f"Where to begin: {', '.join(preset_names())}.")
+    str, typer.Option(help=f"Where to begin: {', '.join(PRESETS)}.", autocompletion=lambda: PRESETS)
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option(help="TOML file with settings, over the preset's.")
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="One setting, such as training.batch_size=512. May be repeated."),
+    typer.Option("--set", help="One setting, such as training.batch_size=512. May be repeated.",
+                 autocompletion=complete_setting),
 ]
 
 _ALL_GPUS = "all"
 
 
-def setting_option(setting: str, more: str = "") -> Any:
+def setting_option(setting: str, more: str = "", owner: type = ExecutionSettings) -> Any:
     """An option for ``setting``, whose help is the setting's description and ``more``."""
-    return typer.Option(help=f"{description(setting_field(setting))} {more}".strip())
+    return typer.Option(help=f"{description(setting_fields(owner)[setting])} {more}".strip())
 
 
-WorkersOption = Annotated[int | None, setting_option("execution.workers")]
-WorkersPerDeviceOption = Annotated[int | None, setting_option("execution.workers_per_device")]
+WorkersOption = Annotated[int | None, setting_option("workers")]
+WorkersPerDeviceOption = Annotated[int | None, setting_option("workers_per_device")]
 GpusOption = Annotated[
     str,
     setting_option(
-        "execution.gpus",
+        "gpus",
         "Give a number of GPUs such as 4, a list such as 0,2,5 (3, is GPU 3 alone), or all; "
         "CUDA_VISIBLE_DEVICES hides the others.",
     ),
 ]
-DeviceOption = Annotated[str, setting_option("execution.device")]
-SelfPlayDeviceOption = Annotated[str, setting_option("execution.self_play_device")]
+DeviceOption = Annotated[str, setting_option("device")]
+SelfPlayDeviceOption = Annotated[str, setting_option("self_play_device")]
 
 
 def parse_gpus(text: str) -> tuple[int, ...]:

@@ -1,16 +1,20 @@
 """The one door from the command line to Prefect, Dask and MLflow, which are an extra."""
 
+from __future__ import annotations
+
 import importlib
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chess_snn.cli.console import print_message, print_notice
 from chess_snn.errors import ChessSnnError, UsageError
-from chess_snn.types import Json
+
+if TYPE_CHECKING:
+    from chess_snn.types import Json
 
 _ENVIRONMENT = {
     "DO_NOT_TRACK": "1",

@@ -1,37 +1,42 @@
 """``chess-snn play``: a person against a network or another player, in a terminal."""
 
+from __future__ import annotations
+
 import io
 import secrets
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import numpy as np
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from chess_snn.campaign.models.model import Model
 from chess_snn.cli.console import Keyboard, console, has_keyboard, print_message
-from chess_snn.cli.options import NetworkDeviceOption, SimulationsOption, ThreadsOption
-from chess_snn.cli.players import (
+from chess_snn.cli.options import (
     ADVISER,
-    SHIPPED_CHESS,
     START,
     GameOption,
-    find_player,
-    game_of_players,
-    read_position,
-    take_seat,
+    NetworkDeviceOption,
+    SimulationsOption,
+    ThreadsOption,
+    complete_player,
 )
-from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.named_players import KNOWN_PLAYERS
-from chess_snn.games import Game
+from chess_snn.known import KNOWN_PLAYERS, SHIPPED_CHESS
+from chess_snn.later import to_run
 from chess_snn.settings import check_choice
+
+if TYPE_CHECKING or to_run(__name__):
+    import numpy as np
+
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.cli.players import find_player, game_of_players, read_position, take_seat
+    from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
+    from chess_snn.games import Game
 
 _SIDES: Final = {"white": 0, "black": 1}
 _KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"
@@ -47,7 +52,7 @@ def play_command(
     model: Annotated[
         str | None,
         typer.Option(help=f"Whom to play, or who gives hints: {', '.join(KNOWN_PLAYERS)}, or a "
-                     "network."),
+                     "network.", autocompletion=complete_player),
     ] = None,
     game_name: GameOption = "",
     simulations: SimulationsOption = 200,

@@ -2,38 +2,25 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Annotated, Final
+from typing import Final
 
 import numpy as np
-import typer
 
 from chess_snn.campaign.models import references
 from chess_snn.campaign.models.model import Model, seat_network
-from chess_snn.campaign.models.references import SHIPPED
+from chess_snn.cli.options import START
 from chess_snn.cli.orchestration import fetch_model
 from chess_snn.errors import PositionError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.named_players import is_player_name, make_player
 from chess_snn.evaluation.players import Player
-from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.games import get_game
 from chess_snn.games.base import Game
+from chess_snn.known import ANSWER_S
 from chess_snn.types import UInt64Array
-
-DEFAULT_ENGINE_S: Final = EngineSettings().answer_s
-"""Seconds that an engine may take for a move."""
-
-GameOption = Annotated[
-    str, typer.Option("--game", help=f"{' or '.join(GAME_NAMES)}; by default the networks' game.")
-]
 
 DEFAULT_GAME: Final = "chess"
 """Game of commands where neither a network nor an option names one."""
-SHIPPED_CHESS: Final = f"{SHIPPED}chess"
-"""The network of chess that comes with this program."""
-ADVISER: Final = "expectimax:2"
-"""Says what it would play in a game of one player, beside a network or without one."""
-START: Final = "startpos"
-"""Stands for the position in which a game begins."""
 
 
 def find_player(game: Game, text: str, simulations: int) -> Model | str:
@@ -49,7 +36,7 @@ def find_player(game: Game, text: str, simulations: int) -> Model | str:
 
 def take_seat(
     game: Game, player: Model | str, num_games: int, num_threads: int | None, device: str,
-    threads: ExitStack, engine_s: float = DEFAULT_ENGINE_S,
+    threads: ExitStack, engine_s: float = ANSWER_S,
 ) -> Player:
     """The player itself, for ``num_games`` at once; ``threads`` ends the threads it needs.
 

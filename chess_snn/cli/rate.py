@@ -1,21 +1,19 @@
 """``chess-snn rate``: any networks on the ladder's scale, in one table and one plot."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chess_snn.campaign.models.model import Model
-from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.campaign.store.match_facts import MatchFacts
 from chess_snn.cli.console import console, print_json, print_message, print_notice, work_bar
-from chess_snn.cli.dashboard import matches_table, ratings_table
-from chess_snn.cli.match import games_pgn
 from chess_snn.cli.options import (
+    NETWORK,
     AsJsonOption,
     JsonFile,
     NetworkDeviceOption,
@@ -25,25 +23,27 @@ from chess_snn.cli.options import (
     check_writable,
     output_option,
 )
-from chess_snn.cli.players import find_model
-from chess_snn.data import write_json, write_parts, write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.adaptive import (
-    APPROXIMATE_ELO,
-    BATCH_PAIRS,
-    SCALE,
-    LadderRating,
-    rate_on_ladder,
-)
-from chess_snn.evaluation.ladder.available import available_players
-from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
-from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.named_players import make_player
-from chess_snn.games import get_game
-from chess_snn.report.plots import ladder_svg
-from chess_snn.study.rating import MOST_GAMES, RatingGames
-from chess_snn.types import Json
+from chess_snn.known import APPROXIMATE_ELO, BATCH_PAIRS, MOST_GAMES
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.store.match_facts import MatchFacts
+    from chess_snn.cli.dashboard import matches_table, ratings_table
+    from chess_snn.cli.match import games_pgn
+    from chess_snn.cli.players import find_model
+    from chess_snn.data import write_json, write_parts, write_text
+    from chess_snn.evaluation.engines.pool import EngineSettings
+    from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
+    from chess_snn.evaluation.ladder.available import available_players
+    from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
+    from chess_snn.evaluation.match_result import MatchResult
+    from chess_snn.evaluation.named_players import make_player
+    from chess_snn.games import get_game
+    from chess_snn.report.plots import ladder_svg
+    from chess_snn.study.rating import RatingGames
+    from chess_snn.types import Json
 
 RATINGS: Final = "ratings.json"
 PLOT: Final = "ratings.svg"
@@ -59,7 +59,7 @@ for dead."""
 
 
 def rate_command(
-    networks: Annotated[list[str], typer.Argument(help=f"Networks, each: {KNOWN_MODELS}.")],
+    networks: Annotated[list[str], typer.Argument(**NETWORK)],
     games: Annotated[
         int, typer.Option(min=2 * BATCH_PAIRS, max=MOST_GAMES,
                           help="Of each network; with --against, of each of its pairings.")

@@ -1,30 +1,14 @@
 """``chess-snn models``: the networks of a campaign; what is known of them, who is champion."""
 
+from __future__ import annotations
+
 import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
-from chess_snn.campaign.models.exporting import (
-    Format,
-    copy_model,
-    export_for_others,
-    export_model,
-)
-from chess_snn.campaign.models.model import Model
-from chess_snn.campaign.models.references import KNOWN_MODELS, split_generation
-from chess_snn.campaign.models.versions import (
-    NetworkVersion,
-    campaign_versions,
-    describe,
-    version_of,
-)
-from chess_snn.campaign.store.match_facts import RatingFacts
-from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
-from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
 from chess_snn.cli.compare import compare_models
 from chess_snn.cli.console import (
     console,
@@ -35,11 +19,28 @@ from chess_snn.cli.console import (
     table_of,
 )
 from chess_snn.cli.cost import cost_command
-from chess_snn.cli.options import AsJsonOption, CampaignArgument
+from chess_snn.cli.options import AsJsonOption, CampaignArgument, complete_campaign
 from chess_snn.cli.orchestration import ask_mlflow, registered_models
-from chess_snn.cli.players import find_model
 from chess_snn.errors import UsageError
+from chess_snn.known import KNOWN_MODELS, Format
+from chess_snn.later import to_run
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
+    from chess_snn.campaign.models.exporting import copy_model, export_for_others, export_model
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.models.references import split_generation
+    from chess_snn.campaign.models.versions import (
+        NetworkVersion,
+        campaign_versions,
+        describe,
+        version_of,
+    )
+    from chess_snn.campaign.store.match_facts import RatingFacts
+    from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
+    from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
+    from chess_snn.cli.players import find_model
 
 _DIGITS = 8
 """Length of a digest in a table."""
@@ -52,7 +53,8 @@ app = typer.Typer(
 app.command("compare")(compare_models)
 app.command("cost")(cost_command)
 Version = Annotated[
-    str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.")
+    str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.",
+                        autocompletion=complete_campaign)
 ]
 Why = Annotated[str, typer.Option(help="The reason, for those who ask later; needed.")]
 Who = Annotated[
@@ -63,7 +65,8 @@ Who = Annotated[
 @app.command("list")
 def list_versions(
     directory: Annotated[
-        Path | None, typer.Argument(help="The campaign folder; without it, MLflow's registry.")
+        Path | None, typer.Argument(help="The campaign folder; without it, MLflow's registry.",
+                                    autocompletion=complete_campaign)
     ] = None,
     as_json: AsJsonOption = False,
 ) -> None:

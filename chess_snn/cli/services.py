@@ -1,19 +1,24 @@
 """``chess-snn up``, ``down`` and ``ui``: servers, a worker, and a campaign's pages."""
 
+from __future__ import annotations
+
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.naming import services_directory
 from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.orchestration import ask_mlflow, load_flows
-from chess_snn.credentials import read_credentials
 from chess_snn.errors import CampaignLockedError, ChessSnnError, without_credentials
 from chess_snn.interrupts import interruptible
+from chess_snn.later import to_run
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import CampaignFolder
+    from chess_snn.campaign.store.naming import services_directory
+    from chess_snn.credentials import read_credentials
 
 
 def up_command(

@@ -1,26 +1,31 @@
 """``chess-snn campaign status`` and ``report``: a campaign as tables, files and one HTML page."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.notes import missing_facts
-from chess_snn.campaign.store.plans import campaign_length
-from chess_snn.campaign.store.receipts import recorded_seconds
-from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
-from chess_snn.campaign.viewing.lines import ladder_test_line
-from chess_snn.campaign.viewing.results import iteration_columns, results_csv
-from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import console, print_json, print_message, print_notice, table_of
-from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.errors import CampaignError, UsageError
-from chess_snn.report.page import write_report
-from chess_snn.types import Json
+from chess_snn.later import to_run
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import CampaignFolder
+    from chess_snn.campaign.store.notes import missing_facts
+    from chess_snn.campaign.store.plans import campaign_length
+    from chess_snn.campaign.store.receipts import recorded_seconds
+    from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
+    from chess_snn.campaign.viewing.lines import ladder_test_line
+    from chess_snn.campaign.viewing.results import iteration_columns, results_csv
+    from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
+    from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines
+    from chess_snn.report.page import write_report
+    from chess_snn.types import Json
 
 
 def status_command(

@@ -1,16 +1,14 @@
 """``chess-snn study``: what spikes cost for their strength."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, preset_names
-from chess_snn.campaign.configuration.loading import Setting, changed_config
-from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.viewing.lines import joules_text, si_text
 from chess_snn.cli.console import console, print_message, stoppable, table_of, work_bar
 from chess_snn.cli.options import (
     ConfigOption,
@@ -21,21 +19,29 @@ from chess_snn.cli.options import (
     refuse_in_campaign,
 )
 from chess_snn.cli.orchestration import record_study
-from chess_snn.cli.rate import APPROXIMATE_NOTE, ENGINE_S
-from chess_snn.data import write_text
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.available import available_players
-from chess_snn.evaluation.ladder.ladder import read_ladder
-from chess_snn.evaluation.ratings.result import Estimate, interval_text
-from chess_snn.report.plots import ladder_svg
-from chess_snn.report.study_plots import study_plots
-from chess_snn.study.cost import ENERGY_MODELS
-from chess_snn.study.plan import StudyRequest, begin_study
-from chess_snn.study.results import results_json
-from chess_snn.study.run import StudyRun
-from chess_snn.study.variants import make_variants
-from chess_snn.types import Json
+from chess_snn.known import PRESETS
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config
+    from chess_snn.campaign.configuration.loading import Setting, changed_config
+    from chess_snn.campaign.store.folder import CONFIG_FILE
+    from chess_snn.campaign.viewing.lines import joules_text, si_text
+    from chess_snn.cli.rate import APPROXIMATE_NOTE, ENGINE_S
+    from chess_snn.data import write_text
+    from chess_snn.evaluation.engines.pool import EngineSettings
+    from chess_snn.evaluation.ladder.available import available_players
+    from chess_snn.evaluation.ladder.ladder import read_ladder
+    from chess_snn.evaluation.ratings.result import Estimate, interval_text
+    from chess_snn.report.plots import ladder_svg
+    from chess_snn.report.study_plots import study_plots
+    from chess_snn.study.cost import ENERGY_MODELS
+    from chess_snn.study.plan import StudyRequest, begin_study
+    from chess_snn.study.results import results_json
+    from chess_snn.study.run import StudyRun
+    from chess_snn.study.variants import make_variants
+    from chess_snn.types import Json
 
 RESULTS: Final = "study.json"
 RATINGS_PLOT: Final = "ratings.svg"
@@ -73,7 +79,7 @@ def study_command(
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help="Settings of all networks, in place of the campaign's: "
-                                      f"{', '.join(preset_names())}.")
+                                      f"{', '.join(PRESETS)}.")
     ] = None,
     config: ConfigOption = None,
     set: SetOption = None,

@@ -1,26 +1,15 @@
 """``chess-snn games label`` and ``games learn``: from games to labels, and to a network."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import numpy as np
 import typer
 
-from chess_snn.campaign import (
-    CampaignConfig,
-    load_config,
-    preset_names,
-)
-from chess_snn.campaign.labelling import Teaching, label_games
-from chess_snn.campaign.machine.training_launch import (
-    choose_ranks,
-    train_network,
-    training_gpus,
-)
-from chess_snn.campaign.store.collection import joined, open_collection
 from chess_snn.cli.console import console, print_message, stoppable, table_of, work_bar
 from chess_snn.cli.options import (
     ConfigOption,
@@ -35,17 +24,32 @@ from chess_snn.cli.options import (
     parse_gpus,
     setting_option,
 )
-from chess_snn.cli.players import find_model
 from chess_snn.cores import num_cores
-from chess_snn.data import write_json
-from chess_snn.devices import VISIBLE_GPUS
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.engines.player import ENGINE_FORMS, is_engine_name
-from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, Lines
+from chess_snn.known import ENGINE_FORMS, LINES, LINES_TEMPERATURE_CP, PRESETS, TIMEOUT_S
+from chess_snn.later import to_run
 from chess_snn.settings import check_range
-from chess_snn.training import RankInfo
-from chess_snn.training.ranks import TIMEOUT_S, divide
+from chess_snn.training.settings import SupervisedSettings, TrainingSettings
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    import numpy as np
+
+    from chess_snn.campaign import CampaignConfig, load_config
+    from chess_snn.campaign.labelling import Teaching, label_games
+    from chess_snn.campaign.machine.training_launch import (
+        choose_ranks,
+        train_network,
+        training_gpus,
+    )
+    from chess_snn.campaign.store.collection import joined, open_collection
+    from chess_snn.cli.players import find_model
+    from chess_snn.data import write_json
+    from chess_snn.devices import VISIBLE_GPUS
+    from chess_snn.evaluation.engines.player import is_engine_name
+    from chess_snn.evaluation.engines.teacher import Lines
+    from chess_snn.training import RankInfo
+    from chess_snn.training.ranks import divide
 
 NprocPerNodeOption = Annotated[
     int, typer.Option(help="Processes on this machine. 0 starts one for each of its GPUs, but no "
@@ -54,9 +58,12 @@ NprocPerNodeOption = Annotated[
 TimeoutOption = Annotated[
     float, typer.Option(help="How long a process may keep the others waiting.")
 ]
-BackendOption = Annotated[str, setting_option("execution.training_backend")]
-BatchSizeOption = Annotated[int | None, setting_option("training.batch_size")]
-PrecisionOption = Annotated[str, setting_option("training.precision")]
+BackendOption = Annotated[str, setting_option("training_backend")]
+BatchSizeOption = Annotated[int | None, setting_option("batch_size", owner=TrainingSettings)]
+LearningRateOption = Annotated[
+    float | None, setting_option("learning_rate", owner=SupervisedSettings)
+]
+PrecisionOption = Annotated[str, setting_option("precision", owner=TrainingSettings)]
 
 
 def num_ranks(config: CampaignConfig, nproc_per_node: int) -> int:
@@ -114,12 +121,12 @@ def learn_command(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the network to be.")],
     preset: Annotated[
-        str | None, typer.Option(help=f"Where to begin: {', '.join(preset_names())}.")
+        str | None, typer.Option(help=f"Where to begin: {', '.join(PRESETS)}.")
     ] = None,
     config: ConfigOption = None,
     set: SetOption = None,
     batch_size: BatchSizeOption = None,
-    learning_rate: Annotated[float | None, setting_option("supervised.learning_rate")] = None,
+    learning_rate: LearningRateOption = None,
     precision: PrecisionOption = "",
     device: DeviceOption = "",
     gpus: GpusOption = "",
@@ -193,10 +200,10 @@ def label_command(
     ] = "stockfish@300",
     lines: Annotated[
         int, typer.Option(help="Moves that an engine gives a share of the policy to.")
-    ] = DEFAULT_LINES.number,
+    ] = LINES,
     temperature: Annotated[
         float, typer.Option(help="Centipawns by which a move must be worse to get 1/e of a share.")
-    ] = DEFAULT_LINES.temperature_cp,
+    ] = LINES_TEMPERATURE_CP,
     simulations: SimulationsOption = 64,
     limit: Annotated[int | None, typer.Option(help="About how many games; else all.")] = None,
     workers: Annotated[

@@ -1,32 +1,38 @@
 """``chess-snn uci``: a network as an engine for chess programs."""
 
+from __future__ import annotations
+
 import codecs
 import io
 import sys
 from collections.abc import Iterator
-from functools import partial
-from typing import Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS
-from chess_snn.cli.options import NetworkDeviceOption
-from chess_snn.cli.players import SHIPPED_CHESS, find_model
+from chess_snn.cli.options import NETWORK, NetworkDeviceOption
 from chess_snn.cores import num_cores
-from chess_snn.games import get_game
-from chess_snn.search import MAX_SIMULATIONS
-from chess_snn.uci import Options, Session
+from chess_snn.known import MAX_SIMULATIONS, SHIPPED_CHESS
+from chess_snn.later import to_run
+from chess_snn.uci import Options
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.models.model import Model
+    from chess_snn.cli.players import find_model
+    from chess_snn.games import get_game
+    from chess_snn.uci import Session
 
 _GAME: Final = "chess"
 """The only one that UCI knows."""
 
 
-find_chess_model: Final = partial(find_model, game=_GAME)
-"""Finds the network of chess that a text names."""
+def find_chess_model(text: str) -> Model:
+    """The network of chess that ``text`` names."""
+    return find_model(text, _GAME)
 
 
 def uci_command(
-    model: Annotated[str, typer.Option(help=f"A network: {KNOWN_MODELS}.")] = SHIPPED_CHESS,
+    model: Annotated[str, typer.Option(**NETWORK)] = SHIPPED_CHESS,
     simulations: Annotated[
         int, typer.Option(help=f"Of a go that names no limit, 1 to {MAX_SIMULATIONS:,}.")
     ] = Options().simulations,

@@ -1,37 +1,42 @@
 """A campaign while it runs: in the terminal that runs it, and in ``chess-snn watch``."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live as LivePicture
 from rich.text import Text
 
-from chess_snn.campaign.store.plans import campaign_length
-from chess_snn.campaign.viewing.events import Event, Listener, StageProgress, WorkersProgress
-from chess_snn.campaign.viewing.lines import (
-    NowAndThen,
-    duration,
-    event_lines,
-    iteration_line,
-    match_line,
-)
-from chess_snn.campaign.viewing.live import Live
-from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.cli.console import Keyboard, console, has_keyboard, print_message
-from chess_snn.cli.dashboard import (
-    dashboard,
-    describe_writer,
-    stage_bars,
-    state_lines,
-    workers_table,
-)
 from chess_snn.cli.options import CampaignArgument
+from chess_snn.later import to_run
 from chess_snn.settings import check_range
 from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.store.plans import campaign_length
+    from chess_snn.campaign.viewing.events import Event, Listener, StageProgress, WorkersProgress
+    from chess_snn.campaign.viewing.lines import (
+        NowAndThen,
+        duration,
+        event_lines,
+        iteration_line,
+        match_line,
+    )
+    from chess_snn.campaign.viewing.live import Live
+    from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
+    from chess_snn.cli.dashboard import (
+        dashboard,
+        describe_writer,
+        stage_bars,
+        state_lines,
+        workers_table,
+    )
 
 _LEAVE_KEYS: Final = ("q", "Q")
 

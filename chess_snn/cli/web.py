@@ -1,19 +1,25 @@
 """``chess-snn web``: a local page to play, watch a search and its spikes, and read a campaign."""
 
+from __future__ import annotations
+
 import re
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.campaign.models.references import KNOWN_MODELS, REGISTERED
 from chess_snn.cli.console import print_message
 from chess_snn.cli.options import NetworkDeviceOption
 from chess_snn.cli.orchestration import load_web, registered_versions
-from chess_snn.cli.players import find_model
-from chess_snn.credentials import read_credentials
+from chess_snn.known import KNOWN_MODELS
+from chess_snn.later import to_run
 from chess_snn.ports import check_port
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.models.references import REGISTERED
+    from chess_snn.cli.players import find_model
+    from chess_snn.credentials import read_credentials
 
 
 def web_command(

@@ -7,85 +7,49 @@
     samples = window.sample(256, rng)
 """
 
-from chess_snn.data.commit import (
-    CommittedCopy,
-    commit_copy,
-    copy_folder,
-    link_folder,
-    staged_folder,
-    utc_now,
-)
-from chess_snn.data.files import (
-    create_text,
-    read_json,
-    sweep_temporaries,
-    write_bytes,
-    write_json,
-    write_parts,
-    write_text,
-)
-from chess_snn.data.formats import StoredFormat, is_own_digest, json_digest, with_digest
-from chess_snn.data.manifest import (
-    MANIFEST_NAME,
-    Manifest,
-    StoredFile,
-    is_committed,
-    read_folder,
-    read_manifest,
-    verify_files,
-    verify_folder,
-)
-from chess_snn.data.records import START_KINDS, GameRecords, concatenate
-from chess_snn.data.samples import (
-    Samples,
-    check_td_lambda,
-    play_actions,
-    restart_states,
-    rewards_of,
-    state_rows,
-)
-from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
-from chess_snn.data.window import GAMES_BEFORE, ReplayWindow
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "GAMES_BEFORE",
-    "MANIFEST_NAME",
-    "START_KINDS",
-    "CommittedCopy",
-    "GameRecords",
-    "Manifest",
-    "ReplayWindow",
-    "Samples",
-    "StoredFile",
-    "StoredFormat",
-    "check_shard",
-    "check_td_lambda",
-    "commit_copy",
-    "concatenate",
-    "copy_folder",
-    "create_text",
-    "is_committed",
-    "is_own_digest",
-    "json_digest",
-    "link_folder",
-    "play_actions",
-    "read_folder",
-    "read_json",
-    "read_manifest",
-    "read_shard",
-    "read_shard_of",
-    "restart_states",
-    "rewards_of",
-    "staged_folder",
-    "state_rows",
-    "sweep_temporaries",
-    "utc_now",
-    "verify_files",
-    "verify_folder",
-    "with_digest",
-    "write_bytes",
-    "write_json",
-    "write_parts",
-    "write_shard",
-    "write_text",
-]
+from chess_snn.later import exports
+
+if TYPE_CHECKING:
+    from chess_snn.data.commit import (
+        CommittedCopy,
+        commit_copy,
+        copy_folder,
+        link_folder,
+        staged_folder,
+        utc_now,
+    )
+    from chess_snn.data.files import (
+        create_text,
+        read_json,
+        sweep_temporaries,
+        write_bytes,
+        write_json,
+        write_parts,
+        write_text,
+    )
+    from chess_snn.data.formats import StoredFormat, is_own_digest, json_digest, with_digest
+    from chess_snn.data.manifest import (
+        MANIFEST_NAME,
+        Manifest,
+        StoredFile,
+        is_committed,
+        read_folder,
+        read_manifest,
+        verify_files,
+        verify_folder,
+    )
+    from chess_snn.data.records import START_KINDS, GameRecords, concatenate
+    from chess_snn.data.samples import (
+        Samples,
+        check_td_lambda,
+        play_actions,
+        restart_states,
+        rewards_of,
+        state_rows,
+    )
+    from chess_snn.data.shard import check_shard, read_shard, read_shard_of, write_shard
+    from chess_snn.data.window import GAMES_BEFORE, ReplayWindow
+else:
+    __getattr__ = exports(__name__)

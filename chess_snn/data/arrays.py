@@ -4,23 +4,25 @@ Zarr writes them, and anyone who has Zarr can read them. Here they are decoded w
 takes over a millisecond for each array, and would run any codec that a file names.
 """
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import zarr
 import zstandard
 from numpy.typing import NDArray
-from zarr.codecs import TransposeCodec, ZstdCodec
-from zarr.core.buffer import Buffer
-from zarr.storage import MemoryStore
 
 from chess_snn.data import archive
 from chess_snn.data.records import StoredColumn
+from chess_snn.later import zarr, zarr_codecs
 from chess_snn.types import Json
+
+if TYPE_CHECKING:
+    from zarr.core.buffer import Buffer
 
 _CHUNK_BYTES: Final = 2 << 20
 _MOST_CHUNK_BYTES: Final = 8 * _CHUNK_BYTES
@@ -58,7 +60,8 @@ def encode_arrays(
     """
     encoded: dict[str, Buffer] = {}
     group = zarr.create_group(
-        store=MemoryStore(encoded), zarr_format=3, attributes={"description": _DESCRIPTION}
+        store=zarr.storage.MemoryStore(encoded), zarr_format=3,
+        attributes={"description": _DESCRIPTION},
     )
     for name, column in columns.items():
         _write_array(group, name, column, stored[name])
@@ -149,8 +152,8 @@ def _write_array(
         shape=column.shape,
         dtype=column.dtype,
         chunks=(chunk_rows, *column.shape[1:]),
-        filters=[TransposeCodec(order=(1, 0))] if column.ndim == 2 else None,
-        compressors=[ZstdCodec(level=_ZSTD_LEVEL, checksum=True)],
+        filters=[zarr_codecs.TransposeCodec(order=(1, 0))] if column.ndim == 2 else None,
+        compressors=[zarr_codecs.ZstdCodec(level=_ZSTD_LEVEL, checksum=True)],
         chunk_key_encoding={"name": "default", "separator": _SEPARATOR},
         dimension_names=stored.dimensions,
         attributes={"description": stored.description},

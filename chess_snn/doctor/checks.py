@@ -1,5 +1,6 @@
 """Checks of this machine: versions, GPUs, the disk, ports, engines and the kernel cache."""
 
+import ctypes
 import os
 import shutil
 import socket
@@ -10,17 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-import torch
-
+from chess_snn import nets
 from chess_snn.caches import cache_root
 from chess_snn.doctor import Finding, broken, note, ok
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.player import find_engine
 from chess_snn.evaluation.engines.pool import engine_identity
-from chess_snn.jit import damaged_files, kernel_folder
+from chess_snn.jit import kernel_folder
+from chess_snn.kernel_files import damaged_files
+from chess_snn.later import torch
 from chess_snn.nets.gpu.cuda_kernel import has_cuda_bindings
-from chess_snn.nets.gpu.gpu_faults import explain, gpu_fault
-from chess_snn.nets.model.neuron import has_triton
+from chess_snn.sources import torch_build
 
 DRIVER: Final = Path("/proc/driver/nvidia/version")
 LEAST_FREE_GIB: Final = 3.0
@@ -55,21 +56,22 @@ def check_versions() -> Iterator[Finding]:
 
 def check_gpus() -> Iterator[Finding]:
     """Each GPU that torch sees, by a matrix product and a Triton kernel on it."""
-    build, visible = torch.version.cuda, os.environ.get("CUDA_VISIBLE_DEVICES")
+    torch_version, build = torch_build()["__version__"], torch_build()["cuda"]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if build is None:
         if DRIVER.exists():
             yield broken(
-                "CUDA", f"there is an NVIDIA driver, but torch {torch.__version__} is built "
+                "CUDA", f"there is an NVIDIA driver, but torch {torch_version} is built "
                 "without CUDA", "install a torch with CUDA, without our constraints.txt",
             )
         else:
-            yield note("CUDA", f"no GPU is used: torch {torch.__version__} is for CPUs")
+            yield note("CUDA", f"no GPU is used: torch {torch_version} is for CPUs")
         return
-    if not torch.cuda.is_available():
+    if not _has_driver_library() or not torch.cuda.is_available():
         hidden = "" if visible is None else f"; CUDA_VISIBLE_DEVICES={visible}"
-        fact = f"torch {torch.__version__} is built for CUDA {build} and sees no GPU{hidden}"
+        fact = f"torch {torch_version} is built for CUDA {build} and sees no GPU{hidden}"
         if DRIVER.exists() and visible != "":
-            fault = explain(_reason_for_no_gpu())
+            fault = nets.explain(_reason_for_no_gpu())
             yield broken("CUDA", f"{fact}: {fault.fact}", fault.remedy or (
                 "look at nvidia-smi -L: a container needs --gpus all, and a GPU in MIG mode an "
                 "instance, which CUDA_VISIBLE_DEVICES may name"
@@ -81,17 +83,26 @@ def check_gpus() -> Iterator[Finding]:
         yield check_gpu(index)
 
 
+def _has_driver_library() -> bool:
+    """Whether CUDA's driver can be loaded; without it torch, which takes seconds, sees no GPU."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
 def check_gpu(index: int) -> Finding:
     """Whether GPU ``index`` computes, and has what makes it fast."""
     subject = f"GPU {index}"
-    if fault := gpu_fault(f"cuda:{index}"):
+    if fault := nets.gpu_fault(f"cuda:{index}"):
         return broken(subject, fault.fact, fault.remedy)
     facts = torch.cuda.get_device_properties(index)
     fact = (
         f"{facts.name}, compute capability {facts.major}.{facts.minor}, "
         f"{facts.total_memory / _GIB:.0f} GiB, CUDA {torch.version.cuda}"
     )
-    if not has_triton():
+    if not nets.has_triton():
         return note(
             subject, f"{fact}; without Triton its neurons are several times slower",
             "install the triton that this torch requires",

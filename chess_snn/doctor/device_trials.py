@@ -4,6 +4,8 @@
 :class:`Trial` as one line of JSON. A device that breaks takes only its process with it.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
@@ -16,8 +18,8 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
-import torch
 
+from chess_snn import nets
 from chess_snn.campaign import load_config
 from chess_snn.campaign.machine.cost import measure_self_play, measure_training
 from chess_snn.cores import num_cores
@@ -26,8 +28,8 @@ from chess_snn.doctor import Finding, broken, ok
 from chess_snn.errors import ChessSnnError
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
-from chess_snn.nets import Evaluator, Network, build_network, make_evaluator
-from chess_snn.nets.gpu.gpu_faults import LEAVE_OUT, explain
+from chess_snn.later import torch
+from chess_snn.nets import Evaluator
 
 _SETTINGS: Final = (
     "self_play.games_per_iteration=64", "self_play.games_per_shard=64",
@@ -70,8 +72,8 @@ def try_device(num_threads: int) -> Trial:
     """
     config, device = load_config(settings=_SETTINGS), find_devices("auto")[0]
     game = get_game(config.campaign.game)
-    network = build_network(game.spec, config.net.network(), seed=0)
-    with make_evaluator(network, device=device, num_threads=num_threads) as evaluator:
+    network = nets.build_network(game.spec, config.net.network(), seed=0)
+    with nets.make_evaluator(network, device=device, num_threads=num_threads) as evaluator:
         _check_answers(game, network, evaluator)
     records, evaluations_per_s = measure_self_play(config, num_threads)
     report = measure_training(config, records, num_threads)
@@ -84,7 +86,7 @@ def try_device(num_threads: int) -> Trial:
     return Trial(evaluations_per_s, report.samples_per_s, memory / _GIB)
 
 
-def _check_answers(game: Game, network: Network, evaluator: Evaluator) -> None:
+def _check_answers(game: Game, network: nets.Network, evaluator: Evaluator) -> None:
     """Compare answers with those of the processor in float32."""
     batch = game.allocate(_COMPARED)
     stream = np.random.default_rng(0)
@@ -92,7 +94,7 @@ def _check_answers(game: Game, network: Network, evaluator: Evaluator) -> None:
         choices = stream.integers(batch.num_legal)
         game.step(batch, batch.legal_actions[np.arange(_COMPARED), choices])
     asked = game.planes(batch.state), batch.legal_actions, batch.num_legal
-    with make_evaluator(network, precision="fp32") as reference:
+    with nets.make_evaluator(network, precision="fp32") as reference:
         expected = reference.evaluate(*asked).wdl_stm
     difference = float(np.abs(evaluator.evaluate(*asked).wdl_stm - expected).mean())
     if not difference <= _MOST_DIFFERENCE:  # NaN too
@@ -105,7 +107,7 @@ def _main() -> int:
     try:
         trial = try_device(int(sys.argv[1]))
     except Exception as error:  # noqa: BLE001 - compilers fail in many ways
-        fault = explain(error)
+        fault = nets.explain(error)
         print(json.dumps({"error": fault.fact, "remedy": fault.remedy}))  # noqa: T201 - to who asked
         return 1
     print(json.dumps(asdict(trial)))  # noqa: T201
@@ -132,7 +134,9 @@ def try_devices(devices: Sequence[Device], timeout_s: float = _TIMEOUT_S) -> Ite
 def _try(device: Device, num_threads: int, timeout_s: float) -> Finding:
     subject = f"GPU {device.index} plays" if device.is_gpu else "CPU plays"
     environment = os.environ | {ASSIGNED_KIND: device.kind, VISIBLE_GPUS: device.token}
-    remedy = LEAVE_OUT if device.is_gpu else "look at the memory and the limits of this machine"
+    remedy = "look at the memory and the limits of this machine"
+    if device.is_gpu:
+        remedy = nets.LEAVE_OUT
     try:
         done = subprocess.run(
             [sys.executable, "-m", "chess_snn.doctor.device_trials", str(num_threads)],

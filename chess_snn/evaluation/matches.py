@@ -12,7 +12,6 @@ Dimensions: n games of the match, G of them still going on, W words a state row.
 import itertools
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 
@@ -23,14 +22,13 @@ from chess_snn.evaluation.played_moves import MoveLog
 from chess_snn.evaluation.players import FORFEIT, VOID, Player, choose_legal, program_of
 from chess_snn.evaluation.solo import SoloGames, play_seeds, seed_keys
 from chess_snn.games.base import NO_ACTION, ONGOING, Game, GameBatch, GameSpec
+from chess_snn.known import MOST_PLIES
 from chess_snn.rng import generator
 from chess_snn.settings import check_range
 from chess_snn.types import BoolArray, Int16Array, Int64Array, Progress, UInt64Array
 
 DEFAULT_MAX_PLIES = 200
 """Half-moves after which a game of two players is truncated."""
-MOST_PLIES: Final = 100_000
-"""The largest limit of any game, and the default of a game of one player."""
 
 _SEAT_A, _SEAT_B = 0, 1
 

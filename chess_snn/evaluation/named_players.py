@@ -14,15 +14,12 @@ import numpy as np
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.engines.player import (
-    ENGINE_FORMS,
     EnginePlayer,
     is_engine_name,
     parse_engine,
 )
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.players import (
-    MAX_DEPTH,
-    MAX_EXPECTIMAX_DEPTH,
     ExpectimaxPlayer,
     GreedyPlayer,
     MinimaxPlayer,
@@ -34,6 +31,7 @@ from chess_snn.evaluation.players import (
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.starts import random_legal_actions
 from chess_snn.jit import kernel
+from chess_snn.known import KNOWN_PLAYERS, MAX_DEPTH, MAX_EXPECTIMAX_DEPTH
 from chess_snn.rng import random_unit, random_word
 from chess_snn.settings import check_range
 from chess_snn.types import BoolArray, Int16Array, Int32Array, UInt64Array
@@ -44,12 +42,6 @@ _DILUTED: Final = re.compile(r"(?P<player>.*)~(?P<percent>[0-9]+(?:\.[0-9]+)?)")
 # Counters beyond any ply and any other purpose: the player within draws from the same keys.
 _COIN_COUNTER: Final = np.uint64(1) << np.uint64(35)
 _MOVE_COUNTER: Final = _COIN_COUNTER + np.uint64(1)
-KNOWN_PLAYERS = (
-    "random", "greedy", f"minimax:N (N from 1 to {MAX_DEPTH})",
-    f"expectimax:N (N from 1 to {MAX_EXPECTIMAX_DEPTH})", *ENGINE_FORMS,
-    "PLAYER~P (P % of its moves are random)",
-)
-"""Forms of the players' names."""
 _NAMES: Final = ("random", "greedy", "minimax", "expectimax", "stockfish")
 _OURS: Final = re.compile(r"(random|greedy|minimax|expectimax)(?=[:~]|$)")
 _HEAD: Final = re.compile(r"[^:@~]*")

@@ -12,6 +12,7 @@ from chess_snn.errors import ConfigError, IllegalMoveError
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.minimax import best_actions, best_rewarded_actions
 from chess_snn.games.starts import random_legal_actions
+from chess_snn.known import MAX_DEPTH, MAX_EXPECTIMAX_DEPTH
 from chess_snn.search.base import Search
 from chess_snn.settings import check_range
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
@@ -20,10 +21,6 @@ FORFEIT: Final = -2
 """Stand-in for an action: the player broke the rules, and loses the game."""
 VOID: Final = -3
 """Stand-in for an action: the player could not answer, and the game does not count."""
-MAX_DEPTH = 6
-"""Deepest tree offered; each level multiplies the work by the number of legal actions."""
-MAX_EXPECTIMAX_DEPTH = 4
-"""Deepest tree offered; each level multiplies the work by some fifty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,26 +16,14 @@ from chess_snn.games.base import (
     ValueKind,
     termination_counts,
 )
+from chess_snn.known import GAME_NAMES
 from chess_snn.wording import names_hint
-
-__all__ = [
-    "GAME_NAMES",
-    "ONGOING",
-    "Game",
-    "GameBatch",
-    "GameSpec",
-    "ValueKind",
-    "get_game",
-    "termination_counts",
-]
 
 _GAMES: Final = {
     "chess": ("chess_snn.games.chess", "ChessGame"),
     "2048": ("chess_snn.games.twenty48", "Twenty48Game"),
 }
 """Module and class of each game, imported on first use."""
-GAME_NAMES: Final = tuple(_GAMES)
-"""Names that :func:`get_game` accepts."""
 
 
 @functools.cache

@@ -5,12 +5,12 @@ instruction.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, cast
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+
+from chess_snn.jit import LazyKernel
 
 ONE: Final = np.uint64(1)
 ZERO: Final = np.uint64(0)
@@ -25,13 +25,17 @@ def _word_intrinsic(emit: Callable[[Any, Any], Any]) -> _WordFunction:
         def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             return emit(builder, args[0])
 
-        return types.uint64(types.uint64), codegen
+        uint64 = import_module("numba.types").uint64
+        return uint64(uint64), codegen
 
-    return cast(_WordFunction, intrinsic(define))
+    return cast(
+        _WordFunction,
+        LazyKernel(define, lambda define: import_module("numba.extending").intrinsic(define)),
+    )
 
 
 count_trailing_zeros: Final = _word_intrinsic(
-    lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 0))
+    lambda builder, word: builder.cttz(word, import_module("llvmlite.ir").IntType(1)(0))
 )
 """Lowest set bit, i.e. the first square of a set; 64 for the empty set."""
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-import torch
-
+from chess_snn.later import torch
 from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
 
 _LOG = logging.getLogger(__name__)

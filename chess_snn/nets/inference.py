@@ -22,7 +22,7 @@ outputs of the value head, X images.
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +43,7 @@ from chess_snn.nets.gpu.conv_neuron import (
 )
 from chess_snn.nets.gpu.trunk import FusedTrunk, can_fuse_trunk
 from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
-from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.config import NetConfig, Precision
 from chess_snn.nets.model.layers import (
     INPUTS_MULTIPLE,
     Block,
@@ -54,7 +54,6 @@ from chess_snn.nets.model.network import Network
 from chess_snn.nets.model.readouts import PolicyReadout, read_float32, squares_first
 from chess_snn.settings import check_choice
 
-Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.bfloat16}
 """Types of currents, and of convolutions except in int8, where weights have 8 bits and spikes are
 integers; membranes and readouts are always float32."""

@@ -11,7 +11,6 @@ from chess_snn.campaign.configuration.loading import (
     config_values,
     flat_values,
     load_config,
-    preset_names,
     read_toml,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -35,6 +34,7 @@ from chess_snn.errors import CorruptDataError
 from chess_snn.evaluation.ratings.result import Rating
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
+from chess_snn.known import PRESETS
 from chess_snn.nets.analysis.operations import count_operations
 from chess_snn.types import Json
 from chess_snn.wording import counted
@@ -142,7 +142,7 @@ def _recipe_of(config: CampaignConfig) -> Recipe:
     """The shortest way to ``config``; the campaign may have been started in another way."""
     wanted = flat_values(config_values(config))
     recipes = []
-    for preset in preset_names():
+    for preset in PRESETS:
         values = flat_values(config_values(load_config(preset)))
         changes = {name: wanted[name] for name in wanted if values[name] != wanted[name]}
         recipes.append(Recipe(preset, changes))

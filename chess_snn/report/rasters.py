@@ -15,13 +15,15 @@ the picture stays small.
 Dimensions: R rows, X columns, T ticks, C channels, H and W board, F features.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from chess_snn.nets import LayerActivity
+from chess_snn import nets
 from chess_snn.report.plots import TITLE, picture, text
 from chess_snn.types import BoolArray, Float32Array, UInt8Array
 
@@ -55,7 +57,7 @@ _LEGEND: Final = (
 )
 
 
-def raster_svg(activity: dict[str, LayerActivity], *, levels: int, title: str) -> str:
+def raster_svg(activity: dict[str, nets.LayerActivity], *, levels: int, title: str) -> str:
     """The SVG of what each layer of neurons did for one position.
 
     Args:
@@ -84,7 +86,7 @@ def raster_svg(activity: dict[str, LayerActivity], *, levels: int, title: str) -
     return picture(width, top, [*head, *parts], _FONT_SIZE)
 
 
-def _panel(name: str, layer: LayerActivity, levels: int) -> str:
+def _panel(name: str, layer: nets.LayerActivity, levels: int) -> str:
     spikes_TX = layer.spikes_TX
     rate = spikes_TX.mean() / levels
     parts = [text(0, 11, f"{name}  {rate:.1%}", "start")]
@@ -104,7 +106,7 @@ def _panel(name: str, layer: LayerActivity, levels: int) -> str:
     return "".join(parts)
 
 
-def _height(layer: LayerActivity) -> int:
+def _height(layer: nets.LayerActivity) -> int:
     """Return the height of the tiles of a layer, with the numbers of its ticks."""
     below = _LABEL if len(layer.spikes_TX) > 1 else 0
     return _raster_height(_as_rows(layer.spikes_TX[0])) + _GAP // 2 + _BOARD + below

@@ -1,27 +1,28 @@
 """Activity of the champion's neurons: rasters of two positions, operations and energy."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import torch
 from markupsafe import Markup
 
+from chess_snn import nets, training
 from chess_snn.campaign.store.collection import games_of_iteration
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
 from chess_snn.errors import CorruptDataError
-from chess_snn.nets import LayerActivity, Network, count_work, network_input, record_activity
+from chess_snn.later import torch
 from chess_snn.nets.analysis.energy import CONVENTION, FAIR, estimate_energy
 from chess_snn.nets.analysis.operations import count_operations
 from chess_snn.report.charts import Table, table_of
 from chess_snn.report.facts import CampaignFacts
 from chess_snn.report.games import ShownGame
 from chess_snn.report.rasters import raster_svg
-from chess_snn.training import load_weights_alone
 from chess_snn.types import UInt64Array
 
 _MOST_TILES: Final = 40
@@ -54,7 +55,7 @@ class Work:
     tables: Sequence[Table | None]
 
 
-def load_champion(facts: CampaignFacts) -> Network:
+def load_champion(facts: CampaignFacts) -> nets.Network:
     """The champion's network.
 
     Raises:
@@ -65,17 +66,19 @@ def load_champion(facts: CampaignFacts) -> Network:
         raise CorruptDataError("the champion is not known")
     refuse_removed(facts.folder, facts.champion)
     read_generation(facts.folder, facts.champion)
-    return load_weights_alone(facts.folder.checkpoint(facts.champion))
+    return training.load_weights_alone(facts.folder.checkpoint(facts.champion))
 
 
-def rasters(facts: CampaignFacts, network: Network, games: Sequence[ShownGame]) -> list[Raster]:
+def rasters(
+    facts: CampaignFacts, network: nets.Network, games: Sequence[ShownGame]
+) -> list[Raster]:
     """The initial position, and the last choice of the first of ``games``; none of a baseline."""
     if not network.config.is_spiking:
         return []
     positions = {"The initial position": facts.game.initial_states(np.zeros(1, np.uint64))[0]}
     if games:
         positions[f"{games[0].title}: before the last move"] = games[0].states[-2]
-    activities = record_activity(network, _planes(facts, np.stack(list(positions.values()))))
+    activities = nets.record_activity(network, _planes(facts, np.stack(list(positions.values()))))
     return [
         _raster(facts, network, title, state, activity)
         for (title, state), activity in zip(positions.items(), activities, strict=True)
@@ -83,8 +86,8 @@ def rasters(facts: CampaignFacts, network: Network, games: Sequence[ShownGame]) 
 
 
 def _raster(
-    facts: CampaignFacts, network: Network, title: str, state: UInt64Array,
-    activity: dict[str, LayerActivity],
+    facts: CampaignFacts, network: nets.Network, title: str, state: UInt64Array,
+    activity: dict[str, nets.LayerActivity],
 ) -> Raster:
     names = list(activity)
     most = max(1, _MOST_TILES // network.config.ticks)
@@ -100,7 +103,7 @@ def _raster(
     )
 
 
-def work_of(facts: CampaignFacts, network: Network) -> Work | None:
+def work_of(facts: CampaignFacts, network: nets.Network) -> Work | None:
     """Operations of one evaluation, counted on self-play, and their energy by both models.
 
     None where the games were removed.
@@ -112,7 +115,8 @@ def work_of(facts: CampaignFacts, network: Network) -> Work | None:
     if states is None:
         return None
     spec, config = facts.game.spec, network.config
-    work, operations = count_work(network, _planes(facts, states)), count_operations(spec, config)
+    work = nets.count_work(network, _planes(facts, states))
+    operations = count_operations(spec, config)
     text = (
         f"Counted on {work.num_positions:,} positions of self-play, in float32. "
         f"{work.activation_sparsity:.1%} of neurons and ticks stay silent. Without skipping zeros "
@@ -144,4 +148,4 @@ def _sample_states(facts: CampaignFacts) -> UInt64Array | None:
 
 def _planes(facts: CampaignFacts, states: UInt64Array) -> torch.Tensor:
     """Return float32[N, P, H, W]: what the network sees of ``states`` uint64[N, W]."""
-    return network_input(facts.game.planes(states), facts.game.spec.board_shape)
+    return nets.network_input(facts.game.planes(states), facts.game.spec.board_shape)

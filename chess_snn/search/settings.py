@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from chess_snn.games.base import Game, GameSpec, ValueKind
+from chess_snn.known import MAX_SIMULATIONS
 from chess_snn.nets.evaluator import Evaluator
 from chess_snn.search.base import PolicySearch, Search
 from chess_snn.search.descent import GUMBEL_RULE, PUCT_RULE, Rule
@@ -18,7 +19,6 @@ SearchKind = Literal["gumbel", "puct", "policy"]
 EdgeRule = Literal["gumbel", "puct"]
 RootValue = Literal["search", "network"]
 
-MAX_SIMULATIONS = 100_000
 _SEARCHES_KEPT: Final = 3
 """Room of a kept tree: what two searches found may be in it when the next one begins."""
 

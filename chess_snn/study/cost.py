@@ -3,10 +3,12 @@
 Every number is of one evaluation, times the evaluations that the search asks for.
 """
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from typing import Final
 
-from chess_snn.nets import Network, WorkCounts, count_work, footprint, network_input
+from chess_snn import nets
 from chess_snn.nets.analysis.energy import CONVENTION, FAIR, Estimate, estimate_energy
 from chess_snn.self_play import AskedPositions
 from chess_snn.types import Json
@@ -17,10 +19,10 @@ ENERGY_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
 """Both models by name, with what they are: none is ever shown without the other."""
 
 
-def cost_facts(network: Network, asked: AskedPositions) -> Json:
+def cost_facts(network: nets.Network, asked: AskedPositions) -> Json:
     """Count on ``asked`` and estimate; counts and pJ are means of a position, a move or a game."""
     spec, config = network.spec, network.config
-    work = count_work(network, network_input(asked.planes, spec.board_shape))
+    work = nets.count_work(network, nets.network_input(asked.planes, spec.board_shape))
     estimates = estimate_energy(spec, config, work)
     times = {
         "position": 1.0, "move": asked.evaluations_per_move,
@@ -33,7 +35,7 @@ def cost_facts(network: Network, asked: AskedPositions) -> Json:
         "positions": work.num_positions, "games": asked.games, "evaluations": times,
         "moves_per_game": asked.moves_per_game,
         "activation_sparsity": work.activation_sparsity,
-        "connection_sparsity": work.connection_sparsity, "footprint_bytes": footprint(network),
+        "connection_sparsity": work.connection_sparsity, "footprint_bytes": nets.footprint(network),
         "counts": {
             unit: {count: factor * total for count, total in totals.items()}
             for unit, factor in times.items()
@@ -55,7 +57,7 @@ def cost_facts(network: Network, asked: AskedPositions) -> Json:
     }
 
 
-def _layers(work: WorkCounts, estimate: Estimate) -> list[Json]:
+def _layers(work: nets.WorkCounts, estimate: Estimate) -> list[Json]:
     """Means of a position by layer, with the energy of the first estimate."""
     neurons = iter(work.neurons.items())
     rows: list[Json] = []

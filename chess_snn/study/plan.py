@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import torch
-
-from chess_snn import __version__
+from chess_snn import __version__, training
 from chess_snn.campaign.configuration.loading import config_values, first_difference
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.dataset import fix_dataset
@@ -43,15 +41,15 @@ from chess_snn.data import (
 )
 from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import UsageError
-from chess_snn.evaluation.ladder.adaptive import BATCH_PAIRS
 from chess_snn.games import get_game
+from chess_snn.known import BATCH_PAIRS, MOST_GAMES
+from chess_snn.later import torch
 from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import check_range
-from chess_snn.study.rating import MOST_GAMES
 from chess_snn.study.variants import Variant
-from chess_snn.training import IterationPlan, Trainer
+from chess_snn.training import IterationPlan
 from chess_snn.types import Json, LogFn
 
 PLAN: Final = "plan.json"
@@ -228,7 +226,7 @@ def _paces(request: StudyRequest, shard: CollectedShard, say: LogFn) -> dict[str
     for each in request.variants:
         config = each.config
         settings = config.supervised.applied_to(config.training)
-        trainer = Trainer(game, new_network(config), settings, 0, device_of(config))
+        trainer = training.Trainer(game, new_network(config), settings, 0, device_of(config))
         trainer.run(window, schedule, stop_at=_FIRST_STEPS)
         paces[each.name] = round(trainer.run(window, schedule).samples_per_s, 1)
         say(f"{each.name} trains on {paces[each.name]:,.0f} positions a second")

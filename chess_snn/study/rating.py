@@ -10,7 +10,7 @@ from typing import Final
 
 from chess_snn.campaign.models.model import Model, seat_network
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.adaptive import BATCH_PAIRS, run_ladder_test
+from chess_snn.evaluation.ladder.adaptive import run_ladder_test
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult
@@ -19,11 +19,10 @@ from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import book_openings
 from chess_snn.evaluation.players import Player
 from chess_snn.games import get_game
+from chess_snn.known import BATCH_PAIRS
 from chess_snn.rng import derive_seed
 from chess_snn.types import Progress
 
-MOST_GAMES: Final = 2000
-"""Games of a pairing: the book has 1,000 openings."""
 _DIGEST_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 

@@ -7,9 +7,10 @@ from typing import Final
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.stages.training_alone import points_of
 from chess_snn.evaluation.comparison import compare, elo_json
-from chess_snn.evaluation.ladder.adaptive import APPROXIMATE_ELO, SCALE, LadderRating
+from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.match_result import MatchResult
+from chess_snn.known import APPROXIMATE_ELO
 from chess_snn.study.cost import ENERGY_MODELS
 from chess_snn.study.plan import StudyPlan
 from chess_snn.study.variants import Variant

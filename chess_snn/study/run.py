@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn import nets
 from chess_snn.campaign.machine.training_launch import train_network
 from chess_snn.campaign.models.model import Model, seat_network
 from chess_snn.data import read_json, sweep_temporaries, write_json
@@ -27,7 +28,6 @@ from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.openings import book_openings
 from chess_snn.evaluation.ratings.result import interval_text
 from chess_snn.games import get_game
-from chess_snn.nets import make_evaluator
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.study.cost import cost_facts
@@ -168,7 +168,7 @@ class StudyRun:
         game, request = get_game("chess"), self.plan.request
         network = model.load(game)
         with (
-            make_evaluator(
+            nets.make_evaluator(
                 network, device=request.device, precision=model.precision,
                 num_threads=self.plan.threads,
             ) as evaluator,

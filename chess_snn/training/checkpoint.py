@@ -33,6 +33,7 @@ from chess_snn.data import (
 from chess_snn.data.manifest import check_kind
 from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
+from chess_snn.known import WEIGHTS
 from chess_snn.nets import (
     Network,
     load_network,
@@ -46,7 +47,6 @@ from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json
 
-WEIGHTS = "weights.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _TRAINER = "trainer.json"
 CHECKPOINT_FORMAT: Final = StoredFormat("checkpoint", version=1)

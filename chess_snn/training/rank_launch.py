@@ -3,6 +3,8 @@
 They end with this process, however it ends (Linux).
 """
 
+from __future__ import annotations
+
 import json
 import os
 import signal
@@ -13,16 +15,19 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import psutil
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from chess_snn import errors, processes
 from chess_snn.errors import ChessSnnError, RankLostError
+from chess_snn.later import torch
 from chess_snn.ports import LOOPBACK
 from chess_snn.training.ranks import LINE, STEPS, error_key
 from chess_snn.types import LogFn, Progress
+
+if TYPE_CHECKING:
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 _POLL_S: Final = 0.2
 _STOP_S: Final = 2.0
@@ -81,7 +86,7 @@ def _open_store() -> TCPStore:
     It listens on loopback: by itself torch would listen on every network, without authentication.
     """
     with socket.create_server((LOOPBACK, 0)) as server:
-        return TCPStore(
+        return torch.distributed.TCPStore(  # type: ignore[attr-defined]
             LOOPBACK, server.getsockname()[1], is_master=True, wait_for_workers=False,
             master_listen_fd=server.detach(),
         )
@@ -116,7 +121,7 @@ def _read(store: TCPStore, key: str) -> str:
 
 
 def _error(
-    ranks: "Sequence[subprocess.Popen[bytes]]", store: TCPStore, log: IO[bytes]
+    ranks: Sequence[subprocess.Popen[bytes]], store: TCPStore, log: IO[bytes]
 ) -> ChessSnnError:
     """The error of the rank that failed first; the others only found it lost."""
     told: list[ChessSnnError] = []

@@ -8,6 +8,9 @@ They meet at a store of torch's before each exchange, which names a rank that do
 exchange of torch that times out names none, and one of NCCL may never return.
 """
 
+from __future__ import annotations
+
+import importlib
 import json
 import os
 import socket
@@ -15,24 +18,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import torch
-import torch.distributed as dist
-
-# Its functions have the process group of this moment, none, as a default argument. Imported later,
-# by the first optimiser, they would keep ours for ever: gloo's threads would outlive it, and one
-# that frees a tensor while the interpreter ends aborts the process (pytorch issue 190489).
-import torch.distributed.nn
-from torch import Tensor
-from torch.distributed import Store  # type: ignore[attr-defined]
-from torch.distributed.rendezvous import rendezvous
-
+from chess_snn.devices import Backend
 from chess_snn.errors import ChessSnnError, RankLostError, UsageError
-from chess_snn.training.settings import Backend, TrainingSettings
+from chess_snn.known import TIMEOUT_S
+from chess_snn.later import torch
+from chess_snn.training.settings import TrainingSettings
 
-TIMEOUT_S: Final = 300.0
-"""How long ranks wait for one of them by default."""
+if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
+
 LINE: Final = "line"
 """Key of the store: the last line for people, from rank 0."""
 STEPS: Final = "steps"
@@ -96,7 +92,7 @@ class RankInfo:
     local_size: int = 1
 
     @classmethod
-    def from_environment(cls) -> "RankInfo":
+    def from_environment(cls) -> RankInfo:
         """The place of this process, which is alone if it was not launched as a rank.
 
         Raises:
@@ -137,7 +133,7 @@ class Ranks:
         """Whether this is rank 0, which alone prints, logs and saves."""
         return self.rank == 0
 
-    def add_up(self, vector: Tensor) -> None:
+    def add_up(self, vector: torch.Tensor) -> None:
         """Replace ``vector`` by its sum over all ranks, the same bits on each.
 
         On a GPU it returns when the sum is under way.
@@ -149,7 +145,7 @@ class Ranks:
             return
         self._gather(self._store)
         try:
-            dist.all_reduce(vector)
+            torch.distributed.all_reduce(vector)
         except RuntimeError as error:
             raise RankLostError(f"a rank was lost in an exchange: {error}") from error
 
@@ -234,20 +230,24 @@ def joined_ranks(
     if info.size == 1:
         yield ALONE
         return
+    # Its functions have the process group of this moment, none, as a default argument. Imported
+    # later, by the first optimiser, they would keep ours for ever: gloo's threads would outlive it,
+    # and one that frees a tensor while the interpreter ends aborts the process (pytorch 190489).
+    importlib.import_module("torch.distributed.nn")
     store = _store(info, timeout_s)
     try:
         ranks = Ranks(info, store, timeout_s)
         device = torch.device(device)
         chosen = _choose_backend(backend, device, info.local_size)
         ranks.agree({"backend": chosen})
-        dist.init_process_group(
+        torch.distributed.init_process_group(
             chosen, store=_store(info, timeout_s), rank=info.rank, world_size=info.size,
             timeout=timedelta(seconds=_NAMED_FIRST * timeout_s),
             device_id=device if chosen == "nccl" else None,
         )
         yield ranks
         # After an error it may never end: the others may be in an exchange without this rank.
-        dist.destroy_process_group()
+        torch.distributed.destroy_process_group()
     except ChessSnnError as error:
         with suppress(RuntimeError):  # the error may be that the store is lost
             store.set(error_key(info.rank), json.dumps([type(error).__name__, str(error)]))
@@ -271,7 +271,8 @@ def _store(info: RankInfo, timeout_s: float) -> Store:
     """A connection to the store that the launcher keeps, or rank 0."""
     timeout = timedelta(seconds=_NAMED_FIRST * timeout_s)
     try:
-        store: Store = next(rendezvous("env://", timeout=timeout))[0]
+        meet = torch.distributed.rendezvous  # type: ignore[attr-defined]
+        store: Store = next(meet("env://", timeout=timeout))[0]
     except (RuntimeError, ValueError) as error:
         raise RankLostError(
             f"rank {info.rank} cannot reach the store that ranks meet at: {error}"

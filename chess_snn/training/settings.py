@@ -12,8 +12,6 @@ from chess_snn.settings import check_range, settings_class
 
 Precision = Literal["fp32", "bf16", "fp16"]
 PolicyLoss = Literal["advantage", "search"]
-Backend = Literal["auto", "nccl", "gloo"]
-"""Library of ranks for exchange; ``auto`` is NCCL if each has a GPU of its own, else gloo."""
 WINDOW_EXPONENT: Final = 0.7
 """a of the formula by which the replay window grows."""
 

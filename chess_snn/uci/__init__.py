@@ -8,7 +8,12 @@
 A session reads commands in the thread that runs it; each ``go`` searches in a thread of its own.
 """
 
-from chess_snn.uci.options import Options
-from chess_snn.uci.session import Session
+from typing import TYPE_CHECKING
 
-__all__ = ["Options", "Session"]
+from chess_snn.later import exports
+
+if TYPE_CHECKING:
+    from chess_snn.uci.options import Options
+    from chess_snn.uci.session import Session
+else:
+    __getattr__ = exports(__name__)

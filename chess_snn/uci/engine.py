@@ -4,14 +4,17 @@ A search looks at its orders between waves. A wave of a large network on one cor
 so a slow wave is followed by smaller ones.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from typing import Final
 
+from chess_snn import nets
 from chess_snn.campaign.models.model import Model
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
-from chess_snn.nets import Network, OwnedEvaluator, make_evaluator
+from chess_snn.nets import OwnedEvaluator
 from chess_snn.search import GrowingTree
 from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.options import Options
@@ -64,12 +67,12 @@ class Engine:
 
     def __init__(
         self, game: Game, find_model: FindModel, tell: LogFn,
-        load: Callable[[Model, Game], Network] = Model.load,
+        load: Callable[[Model, Game], nets.Network] = Model.load,
     ) -> None:
         self.game = game
         self._find_model, self._tell, self._load_network = find_model, tell, load
         self._model: Model | None = None
-        self._network: Network | None = None
+        self._network: nets.Network | None = None
         self._model_text = ""
         self._refused_text: str | None = None
         self.refusal = ""
@@ -174,11 +177,11 @@ class Engine:
         self._model, self._network, self._model_text = model, network, text
         self._tell(f"info string model {model.label}")
 
-    def _build(self, model: Model, trained: Network, options: Options) -> None:
+    def _build(self, model: Model, trained: nets.Network, options: Options) -> None:
         network = self._with_ticks(trained, options.ticks)
         precision = model.precision if options.precision == "model" else options.precision
         leaves = _LEAVES_A_THREAD * options.threads
-        evaluator = make_evaluator(
+        evaluator = nets.make_evaluator(
             network, device=options.device, precision=precision, num_threads=options.threads,
         )
         try:
@@ -194,7 +197,7 @@ class Engine:
         self._planted = None
         self._warm_up(tree, self._pace)
 
-    def _with_ticks(self, network: Network, ticks: int) -> Network:
+    def _with_ticks(self, network: nets.Network, ticks: int) -> nets.Network:
         """The network, or one with the same weights that runs for another number of ticks."""
         trained = network.config.ticks
         if ticks in (0, trained):

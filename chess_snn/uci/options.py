@@ -7,8 +7,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from chess_snn.errors import ConfigError
+from chess_snn.known import MAX_SIMULATIONS
 from chess_snn.nets import Precision
-from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import bounds, choices, setting_fields, settings_class
 from chess_snn.wording import names_hint
 

@@ -5,12 +5,13 @@ on, because such draws must be claimed. From there the row begins anew, without 
 its clock at 0.
 """
 
+from functools import cached_property
 from typing import Final, Self
 
 import chess
 import numpy as np
 
-from chess_snn.games.base import Game
+from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.chess.notation import action_of_move, from_board, parse_fen, parse_uci
 
 FIFTY_MOVES_CLOCK: Final = 100
@@ -34,7 +35,8 @@ class Position:
         self._start = self.board.fen()
         self._actions: list[int] = []
         self._forgotten = 0
-        self._begin_row()
+        if fen is not None:
+            from_board(self.board)  # raises what is wrong with it now
 
     @classmethod
     def after(cls, game: Game, fen: str | None, moves: tuple[str, ...]) -> Self:
@@ -57,11 +59,12 @@ class Position:
     def push(self, move: chess.Move) -> None:
         """Play a legal move."""
         action = action_of_move(move, self.board.turn)
+        self._game.step(self.root, np.array([action], np.int16))
         self.board.push(move)
         self._actions.append(action)
-        self._game.step(self.root, np.array([action], np.int16))
         if not self.is_searchable:
-            self._begin_row()
+            self._forgotten = len(self._actions)
+            del self.root
 
     def actions_since(self, earlier: "Position") -> list[int] | None:
         """The actions from ``earlier`` to here; None where this does not continue it."""
@@ -78,10 +81,12 @@ class Position:
         """A legal move, the same every time; None where there is none."""
         return next(iter(self.board.legal_moves), None)
 
-    def _begin_row(self) -> None:
+    @cached_property
+    def root(self) -> GameBatch:
+        """The row, made when it is first needed: a GUI that asks for ``uciok`` waits for none."""
         board = self.board.copy(stack=False)
         if board.halfmove_clock >= FIFTY_MOVES_CLOCK:
             board.halfmove_clock = 0
-        self._forgotten = len(self._actions)
-        self.root = self._game.allocate(1)
-        self._game.reset(self.root, np.zeros(1, np.int64), from_board(board)[None])
+        row = self._game.allocate(1)
+        self._game.reset(row, np.zeros(1, np.int64), from_board(board)[None])
+        return row

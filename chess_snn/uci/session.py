@@ -1,8 +1,9 @@
 """The conversation with a GUI: a line in, the lines it asks for out.
 
 No line raises an exception. A malformed line gets an ``info string`` as its answer and changes
-nothing. A command that cannot be obeyed during a search ends it first, with its ``bestmove``; as in
-other engines it waits for a ``bench`` or a ``go perft``, which ``stop`` ends.
+nothing. Between ``isready`` and ``readyok`` the network loads, in a thread. A command that cannot
+be obeyed during a search ends it first, with its ``bestmove``; as in other engines it waits for a
+``bench`` or a ``go perft``, which ``stop`` ends.
 """
 
 import threading
@@ -38,7 +39,7 @@ class Session:
         self._defaults = self._options = options
         self._position = Position(game)
         self._refused = ""
-        self._is_new_game = False
+        self._is_new_game = self._is_preparing = False
         self._running: Running | None = None
 
     def run(self, lines: Iterable[str]) -> None:
@@ -74,15 +75,20 @@ class Session:
         self._output.tell("uciok")
 
     def _answer_ready(self, _arguments: str) -> None:
-        if not self._is_searching():
-            self._forget_the_last_game()
-            try:
-                self._engine.prepare(self._options)
-            except Exception as error:  # noqa: BLE001 -- who asked waits for readyok, come what may
-                self._say(f"the network could not be prepared: {type(error).__name__}: {error}")
-            if not self._options.model:
-                self._say("no network yet: setoption name Model value PATH, or start with --model")
-        self._output.tell("readyok")
+        if self._is_searching() and not self._is_preparing:
+            self._output.tell("readyok")
+            return
+        self._begin(partial(self._prepare, self._options))
+        self._is_preparing = True
+
+    def _prepare(self, options: Options, _orders: Orders) -> list[str]:
+        try:
+            self._engine.prepare(options)
+        except Exception as error:  # noqa: BLE001 -- who asked waits for readyok, come what may
+            self._say(f"the network could not be prepared: {type(error).__name__}: {error}")
+        if not options.model:
+            self._say("no network yet: setoption name Model value PATH, or start with --model")
+        return ["readyok"]
 
     def _begin_game(self, _arguments: str) -> None:
         self._end_search()
@@ -134,6 +140,7 @@ class Session:
         """Let ``work`` take the place of what runs; ``orders`` are those of a search."""
         self._end_search()
         self._forget_the_last_game()
+        self._is_preparing = False
         self._running = Running(work, orders, self._output.tell)
 
     def _end_search(self) -> None:

@@ -1,5 +1,7 @@
 """Networks that the page offers, those of them that are loaded, and their spikes in a position."""
 
+from __future__ import annotations
+
 import json
 import logging
 import struct
@@ -13,14 +15,15 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn import nets
 from chess_snn.campaign.models.model import Model
-from chess_snn.campaign.models.references import AT_CHAMPION, REGISTERED, SHIPPED, SHIPPED_FOLDER
+from chess_snn.campaign.models.references import AT_CHAMPION, REGISTERED
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import FileMark, file_mark
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
-from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.games import get_game
 from chess_snn.games.base import Game, GameBatch
-from chess_snn.nets import Network, count_work, network_input, record_activity
+from chess_snn.known import GAME_NAMES, SHIPPED, SHIPPED_FOLDER
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from chess_snn.uci.engine import FindModel
@@ -37,7 +40,7 @@ class LoadedNetwork:
     """A network in float32, as it was trained."""
 
     model: Model
-    network: Network
+    network: nets.Network
     mark: FileMark
     """Mark of the file of weights when it was read."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -219,10 +222,10 @@ def spikes_frame(loaded: LoadedNetwork, game: Game, row: GameBatch, facts: Json)
     ``facts`` come first in its header; then the spikes and their share of what is possible, and the
     operations without zeros, and dense ones.
     """
-    planes_BPHW = network_input(game.planes(row.state), game.spec.board_shape)
+    planes_BPHW = nets.network_input(game.planes(row.state), game.spec.board_shape)
     with loaded.lock:
-        recorded = record_activity(loaded.network, planes_BPHW)[0]
-        counts = count_work(loaded.network, planes_BPHW)
+        recorded = nets.record_activity(loaded.network, planes_BPHW)[0]
+        counts = nets.count_work(loaded.network, planes_BPHW)
     layers = {name: layer.spikes_TX for name, layer in recorded.items()}
     most = loaded.network.config.most_spikes  # of a neuron in one tick
     chances = {name: most * spikes_TX.size for name, spikes_TX in layers.items()}

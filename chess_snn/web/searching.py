@@ -13,11 +13,12 @@ from typing import Final
 import chess
 import numpy as np
 
+from chess_snn import nets
 from chess_snn.errors import ChessSnnError, UsageError
 from chess_snn.evaluation.analysis import analyse
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.games.chess import moves_of
-from chess_snn.nets import OwnedEvaluator, make_evaluator
+from chess_snn.nets import OwnedEvaluator
 from chess_snn.search import Line, TreeSearch, make_tree_search
 from chess_snn.types import Json
 from chess_snn.uci.engine import Engine
@@ -244,7 +245,7 @@ class _TilesSearch:
     def make(
         cls, loaded: LoadedNetwork, simulations: int, place: Place, wanted: tuple[object, ...]
     ) -> "_TilesSearch":
-        evaluator = make_evaluator(
+        evaluator = nets.make_evaluator(
             loaded.network, device=place.device, precision=loaded.model.precision,
             num_threads=place.threads,
         )

@@ -19,7 +19,8 @@ from chess_snn import __version__
 from chess_snn.campaign.machine.slots import WorkerSlot, own_slot
 from chess_snn.cores import num_cores
 from chess_snn.data.shard import SHARD_FORMAT
-from chess_snn.games import GAME_NAMES, get_game
+from chess_snn.games import get_game
+from chess_snn.known import GAME_NAMES
 from chess_snn.nets.gpu.gpu_faults import device_fault_of
 from chess_snn.sources import sources_digest
 from chess_snn.types import Json

@@ -7,7 +7,6 @@ from simulated_alias import RULES, simulate
 from small_campaigns import make_campaign, matches_of, receipt_of
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.configuration.loading import preset_names
 from chess_snn.campaign.store.match_facts import (
     LadderTestFacts,
     MeanInterval,
@@ -15,6 +14,7 @@ from chess_snn.campaign.store.match_facts import (
     PointsFacts,
 )
 from chess_snn.campaign.strength.ratings import Strength, strength_of
+from chess_snn.known import PRESETS
 
 ELO = Strength("elo", "ladder 1", 16, 402.0, 310.0, 495.0, num_games=40)
 REPORT = LadderTestFacts(
@@ -58,7 +58,7 @@ def test_figures_and_back(strength):
 
 def test_presets_of_one_game_measure_on_one_scale():
     budgets: dict[str, set[int]] = {}
-    for name in preset_names():
+    for name in PRESETS:
         config = load_config(name)
         if config.campaign.game == "chess":
             assert config.evaluation.ladder_test, name

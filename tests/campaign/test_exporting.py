@@ -44,8 +44,10 @@ def folder(stored_campaign):
 
 def after_the_check(monkeypatch, happen):
     """Have ``happen()`` happen once the checkpoint was found whole, and before it is copied."""
-    load_weights = exporting.load_weights
-    monkeypatch.setattr(exporting, "load_weights", lambda path: (load_weights(path), happen()))
+    load_weights = exporting.training.load_weights
+    monkeypatch.setattr(
+        exporting.training, "load_weights", lambda path: (load_weights(path), happen())
+    )
 
 
 def test_an_exported_network_is_the_one_of_the_checkpoint(folder, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from signed_files import edit_config
 from small_campaigns import MICRO
 
-from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, preset_names
+from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import (
     build_config,
     change_pace,
@@ -25,6 +25,7 @@ from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.data import read_manifest, staged_folder
 from chess_snn.errors import CampaignError, ConfigError
+from chess_snn.known import PRESETS
 from chess_snn.nets import NetConfig, net_config
 
 
@@ -41,7 +42,7 @@ def test_later_sources_win(tmp_path):
     assert (with_setting.campaign.iterations, with_setting.training.batch_size) == (9, 64)
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_survives_toml(name):
     config = load_config(name)
     assert build_config(tomllib.loads(format_toml(config_values(config)))) == config

@@ -56,7 +56,7 @@ def test_a_network_that_cannot_be_read_closes_no_other(trained, monkeypatch):
         raise CorruptDataError(f"{checkpoint} is damaged")
 
     with monkeypatch.context() as patch:
-        patch.setattr(networks, "load_weights_alone", damaged)
+        patch.setattr(networks.training, "load_weights_alone", damaged)
         with pytest.raises(CorruptDataError):
             evaluator_of(trained, 3)
     assert [evaluator_of(trained, generation) for generation in (0, 1, 2)] == kept
@@ -71,7 +71,7 @@ def test_an_evaluator_that_could_not_be_made_is_not_kept(trained, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(networks, "make_evaluator", interrupted)
+        patch.setattr(networks.nets, "make_evaluator", interrupted)
         with pytest.raises(KeyboardInterrupt):
             evaluator_of(trained, 3)
     again = evaluator_of(trained, 0)

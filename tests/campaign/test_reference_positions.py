@@ -2,11 +2,11 @@
 
 import pytest
 
-from chess_snn.campaign.models.references import SHIPPED_FOLDER
 from chess_snn.campaign.stages.training import measure_reference, reference_shard
 from chess_snn.data import check_shard
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
+from chess_snn.known import SHIPPED_FOLDER
 from chess_snn.nets import NetConfig, build_network, load_network
 from chess_snn.training import WEIGHTS, Trainer, TrainingSettings
 

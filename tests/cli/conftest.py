@@ -7,6 +7,7 @@ import pytest
 
 from chess_snn.campaign.store.naming import HOME_VARIABLE
 from chess_snn.cli import main
+from chess_snn.later import load_deferred
 
 Run = Callable[..., subprocess.CompletedProcess]
 
@@ -40,6 +41,7 @@ def chess_snn(tmp_path, monkeypatch, capfd) -> Run:
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()
+        load_deferred()  # tests call functions of commands, too
         return subprocess.CompletedProcess(command, ended.value.code or 0, *capfd.readouterr())
 
     return run

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from chess_snn.cli.main import COMMANDS, REMOVED, app
+from chess_snn.later import load_deferred
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -22,6 +23,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 
 
 ALL_COMMANDS = list(commands(typer.main.get_group(app)))
+load_deferred()
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
@@ -79,13 +81,6 @@ def test_what_needs_no_command_loads_nothing_heavy(arguments, exit_code):
     code, modules = run_and_list_modules(*arguments)
     assert code == exit_code
     assert not modules & HEAVY
-
-
-@pytest.mark.slow
-def test_the_check_would_notice():
-    code, modules = run_and_list_modules("match", "--help")
-    assert code == 0
-    assert {"torch", "numba", "zarr"} <= modules
 
 
 def test_a_command_loads_the_module_of_no_other():

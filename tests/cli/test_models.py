@@ -5,13 +5,13 @@ from contextlib import ExitStack
 import pytest
 from small_campaigns import make_networks, make_weights, small_network
 
-from chess_snn.campaign.models.references import SHIPPED_FOLDER
 from chess_snn.cli.players import find_model, find_player, take_seat
 from chess_snn.data import verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.openings import random_openings
 from chess_snn.games import get_game
+from chess_snn.known import SHIPPED_FOLDER
 from chess_snn.nets import network_digest
 from chess_snn.search import SearchSettings
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 from stored_files import copy_campaign
 
-from chess_snn.campaign.models.references import SHIPPED_FOLDER
 from chess_snn.data import verify_folder
+from chess_snn.known import SHIPPED_FOLDER
 from chess_snn.nets import load_network, network_digest
 from chess_snn.training import WEIGHTS
 

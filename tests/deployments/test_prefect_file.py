@@ -13,8 +13,8 @@ import yaml  # noqa: E402
 from prefect.flows import load_flow_from_entrypoint  # noqa: E402
 from prefect.utilities.callables import parameter_schema  # noqa: E402
 
-from chess_snn.campaign import preset_names  # noqa: E402
 from chess_snn.flows.supervisor import POOL  # noqa: E402
+from chess_snn.known import PRESETS  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ def test_every_field_of_the_form_has_its_sentence_and_its_line_in_the_descriptio
 
 
 def test_a_preset_is_chosen_from_a_list(schema):
-    assert schema["properties"]["preset"]["enum"] == list(preset_names())
+    assert schema["properties"]["preset"]["enum"] == list(PRESETS)
 
 
 def test_each_setting_in_the_form_has_a_default(schema):

@@ -22,7 +22,6 @@ from chess_snn.campaign.configuration.loading import (
     build_config,
     config_values,
     format_toml,
-    preset_names,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.cli.players import find_player
@@ -30,6 +29,7 @@ from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.named_players import check_player, make_player
 from chess_snn.games import get_game
+from chess_snn.known import PRESETS
 
 GAME = get_game("chess")
 _WORDS = (
@@ -82,7 +82,7 @@ def _changed(values):
 
 
 @fuzz(
-    lambda: [format_toml(config_values(load_config(p))).encode() for p in preset_names()],
+    lambda: [format_toml(config_values(load_config(p))).encode() for p in PRESETS],
     changed_toml,
 )
 def test_config_file(data):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import twenty48_oracle as oracle
 
-from benchmarks.env_2048 import (
+from benchmarks.env import (
     CHANCE_COUNTER,
     play_planned_games,
     play_random_games,

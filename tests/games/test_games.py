@@ -9,12 +9,13 @@ from game_contract import GameContract
 
 from benchmarks import env
 from chess_snn.errors import ConfigError
-from chess_snn.games import GAME_NAMES, ONGOING, get_game, termination_counts
+from chess_snn.games import ONGOING, get_game, termination_counts
 from chess_snn.games import starts as starts_module
 from chess_snn.games.base import NO_ACTION
 from chess_snn.games.chess import from_board
 from chess_snn.games.minimax import best_actions
 from chess_snn.games.starts import mismatched_starts, random_legal_actions, random_starts
+from chess_snn.known import GAME_NAMES
 
 
 class TestChessContract(GameContract):

@@ -14,6 +14,7 @@ from chess_snn.nets import (
     count_spikes,
     freeze,
     net_config,
+    num_parameters,
 )
 from chess_snn.nets.analysis.operations import POLICY_READOUT
 
@@ -42,6 +43,8 @@ def test_equal_those_that_torch_counts(spec, name):
     counted = count_operations(spec, CONFIGS[name])
     assert counter.get_total_flops() == 2 * counted.macs * BATCH
     assert counted.parameters == sum(p.numel() for p in network.parameters())
+    trained = build_network(spec, CONFIGS[name], seed=0)
+    assert num_parameters(spec, CONFIGS[name]) == trained.num_parameters
 
 
 def test_equal_those_of_another_game(spec):

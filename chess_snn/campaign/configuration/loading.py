@@ -20,6 +20,7 @@ from chess_snn.campaign.configuration.pace import PACE_GROUPS
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import json_digest
 from chess_snn.errors import ConfigError
+from chess_snn.known import PRESETS
 from chess_snn.settings import setting_fields
 from chess_snn.types import Json
 from chess_snn.wording import names_hint
@@ -52,12 +53,6 @@ _REMOVED: Final = {
 
 Setting: TypeAlias = str | tuple[str, object]
 """A text such as ``training.batch_size=512``, or a dotted name and its value."""
-
-
-def preset_names() -> list[str]:
-    """The presets that come with the package."""
-    names = (entry.name for entry in _PRESETS.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load_config(
@@ -209,8 +204,8 @@ def parse_toml(text: str, path: Path) -> Json:
 
 
 def _read_preset(name: str) -> Json:
-    if name not in preset_names():
-        raise ConfigError(f"unknown preset {name!r}; {names_hint(name, preset_names())}")
+    if name not in PRESETS:
+        raise ConfigError(f"unknown preset {name!r}; {names_hint(name, PRESETS)}")
     return tomllib.loads((_PRESETS / f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -7,11 +7,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from chess_snn.devices import DeviceChoice
+from chess_snn.devices import Backend, DeviceChoice
 from chess_snn.errors import ConfigError
 from chess_snn.ports import is_loopback
 from chess_snn.settings import check_choice, check_range, settings_class
-from chess_snn.training.settings import Backend
 
 PACE_GROUPS: Final = ("execution", "cluster")
 

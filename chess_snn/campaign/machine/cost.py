@@ -7,14 +7,16 @@ give the length of an iteration, and a campaign's own receipts say how right tha
 The warm-up of a machine is here too: kernels are compiled and networks measured once.
 """
 
+from __future__ import annotations
+
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import torch
 
+from chess_snn import nets, training
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
@@ -28,12 +30,10 @@ from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import choose_openings
 from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import Game, get_game
-from chess_snn.nets import build_network, freeze, make_evaluator
-from chess_snn.nets.cpu.calibration import calibrate, is_calibrated
-from chess_snn.nets.inference import usual_layers
+from chess_snn.later import torch
 from chess_snn.search import PolicySearch, make_search, make_tree_search
 from chess_snn.self_play import play_games
-from chess_snn.training import IterationPlan, Trainer, TrainingReport
+from chess_snn.training import IterationPlan
 from chess_snn.types import Progress
 
 OPTIMISM: Final = (1.2, 2.3)
@@ -98,12 +98,12 @@ def measure_pace(
 
 def measure_training(
     config: CampaignConfig, records: GameRecords, num_threads: int
-) -> TrainingReport:
+) -> training.TrainingReport:
     """Train some steps on ``records`` with ``num_threads`` of the CPU; how that went."""
     torch.set_num_threads(num_threads)
     game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
-    network = build_network(game.spec, config.net.network(), seed=0)
-    trainer = Trainer(game, network, config.training, seed=0, device=device)
+    network = nets.build_network(game.spec, config.net.network(), seed=0)
+    trainer = training.Trainer(game, network, config.training, seed=0, device=device)
     plan = IterationPlan(_WARM_STEPS + _MEASURED_STEPS, progress_first=0.0, progress_last=1.0)
     window = scratch_window(game, records)
     trainer.run(window, plan, stop_at=_WARM_STEPS)
@@ -120,12 +120,12 @@ def measure_self_play(
     execution = config.execution
     plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
     game, device = get_game(config.campaign.game), find_devices(plays_on)[0]
-    network = build_network(game.spec, config.net.network(), seed=0)
+    network = nets.build_network(game.spec, config.net.network(), seed=0)
     self_play = config.self_play
     shard_games = -(-self_play.games_per_iteration // self_play.num_shards(num_workers))
     num_games = min(self_play.concurrent_games, shard_games)
     simulations = config.search.simulations_first
-    with make_evaluator(
+    with nets.make_evaluator(
         network, device=device, precision=config.net.precision, num_threads=num_threads
     ) as evaluator:
         searches = self_play_searches(
@@ -185,9 +185,9 @@ def warm_up(config: CampaignConfig) -> None:
     precision, shape = config.net.precision, config.net.network()
     device = find_devices(config.execution.device)[0]
     if config.cluster.kind == "local":  # elsewhere other machines' devices play
-        usual_layers(game.spec, shape, precision, torch.device(device))
-    network = build_network(game.spec, shape, seed=0)
-    with make_evaluator(network, precision=precision) as evaluator:
+        nets.usual_layers(game.spec, shape, precision, torch.device(device))
+    network = nets.build_network(game.spec, shape, seed=0)
+    with nets.make_evaluator(network, precision=precision) as evaluator:
         search = make_search(
             game, evaluator, config.search, simulations=_SIMULATIONS, num_games=2
         )
@@ -206,9 +206,9 @@ def warm_up(config: CampaignConfig) -> None:
             game.allocate(0), np.empty(0, np.uint64), np.empty(0, np.int32),
             np.empty(0, np.float32),
         )
-    if not is_gpu(device) and not is_calibrated(game.spec, shape, precision):
-        calibrate(freeze(network, precision))
-    trainer = Trainer(game, network, config.training, seed=0)
+    if not is_gpu(device) and not nets.is_calibrated(game.spec, shape, precision):
+        nets.calibrate(nets.freeze(network, precision))
+    trainer = training.Trainer(game, network, config.training, seed=0)
     trainer.run(
         scratch_window(game, records),
         IterationPlan(num_steps=1, progress_first=0.0, progress_last=1.0),

@@ -5,6 +5,8 @@ by ranks on this machine. :func:`choose_ranks` says how many fit it: one for eac
 default. Ranks of several machines are started by ``torchrun`` (docs/cluster.md).
 """
 
+from __future__ import annotations
+
 import os
 import signal
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from chess_snn import training
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.slots import own_slot
 from chess_snn.campaign.machine.workers import gpus_for
@@ -21,27 +24,27 @@ from chess_snn.campaign.stages import (
     check_training_inputs,
     train_generation,
     trained_before,
-    training_program,
 )
 from chess_snn.campaign.stages.first_generation import first_facts, train_first_generation
 from chess_snn.campaign.stages.networks import device_of
 from chess_snn.campaign.stages.training_alone import (
+    LEARN,
+    PROGRAM,
     begin_network,
     learn_network,
     points_of,
     unfinished_folder,
 )
-from chess_snn.campaign.stages.training_program import LEARN
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.receipt_parts import TrainingFacts
 from chess_snn.cores import num_cores
 from chess_snn.data import sweep_temporaries
 from chess_snn.devices import VISIBLE_GPUS, choose_devices
 from chess_snn.errors import ConfigError, RankLostError
+from chess_snn.known import TIMEOUT_S
 from chess_snn.processes import end_with_parent
-from chess_snn.training import Points, RankInfo, StepLines, check_newest, joined_ranks
+from chess_snn.training import RankInfo, joined_ranks
 from chess_snn.training.rank_launch import run_ranks
-from chess_snn.training.ranks import TIMEOUT_S
 from chess_snn.types import Json, LogFn, Progress
 from chess_snn.wording import counted
 
@@ -83,7 +86,7 @@ def first_training(directory: Path) -> RankTraining[Json]:
     return RankTraining(
         folder.config, folder.checkpoint(0), (str(folder.path), LEARN),
         alone=partial(train_first_generation, directory),
-        check=partial(check_newest, folder.supervised),
+        check=partial(training.check_newest, folder.supervised),
         result=partial(first_facts, folder),
     )
 
@@ -92,7 +95,7 @@ def train_network(
     config: CampaignConfig, out: Path, number: int = 1, *, num_threads: int = 0,
     timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None,
     on_line: LogFn | None = None,
-) -> Points:
+) -> training.Points:
     """Train a network on the games of ``config.supervised``, or go on with that.
 
     This process trains by ``number`` ranks on this machine; one that torchrun started is a rank
@@ -116,13 +119,13 @@ def train_network(
         end_with_parent(os.getppid(), signal.SIGKILL)  # torchrun would leave it running
     backend = config.execution.training_backend
     with joined_ranks(info, device_of(config, info.local_rank), timeout_s, backend) as ranks:
-        training = RankTraining(
+        job = RankTraining(
             config, out, (str(out.absolute()), LEARN),
             alone=partial(learn_network, out, ranks=ranks),
-            check=partial(check_newest, unfinished_folder(out)), result=lambda: None,
+            check=partial(training.check_newest, unfinished_folder(out)), result=lambda: None,
         )
         run_training(
-            training, number, num_threads=num_threads, timeout_s=timeout_s,
+            job, number, num_threads=num_threads, timeout_s=timeout_s,
             on_progress=on_progress if ranks.is_first else None,
             on_line=on_line if ranks.is_first else None,
         )
@@ -131,7 +134,7 @@ def train_network(
 
 
 def train_here(
-    training: RankTraining[Result], num_threads: int, on_progress: Progress | None
+    job: RankTraining[Result], num_threads: int, on_progress: Progress | None
 ) -> Result:
     """Train on this machine alone, with as many ranks as :func:`choose_ranks` says.
 
@@ -141,20 +144,20 @@ def train_here(
     Raises:
         RankLostError: a rank died or froze; nothing is half-written, and it may be tried again.
     """
-    number = choose_ranks(training.config, len(training_gpus(training.config))).number
+    number = choose_ranks(job.config, len(training_gpus(job.config))).number
     return run_training(
-        training, number, num_threads=max(1, num_threads // number), on_progress=on_progress
+        job, number, num_threads=max(1, num_threads // number), on_progress=on_progress
     )
 
 
 def run_training(
-    training: RankTraining[Result], number: int, *, num_threads: int = 0,
+    job: RankTraining[Result], number: int, *, num_threads: int = 0,
     timeout_s: float = TIMEOUT_S, on_progress: Progress | None = None, on_line: LogFn | None = None,
 ) -> Result:
     """Train in this process, or in ranks on this machine.
 
     Args:
-        training: what is to be trained.
+        job: what is to be trained.
         number: of ranks; 1 trains in this process.
         num_threads: of each on a CPU; 0 shares the cores of this machine.
         timeout_s: how long a rank may keep the others waiting.
@@ -169,29 +172,29 @@ def run_training(
     if number == 1:
         on_step = None
         if on_line is not None:
-            lines = StepLines(on_line, training.config.training.batch_size)
+            lines = training.StepLines(on_line, job.config.training.batch_size)
             on_progress, on_step = lines.on_progress, lines.on_step
-        training.alone(
+        job.alone(
             num_threads=num_threads or num_cores(), on_progress=on_progress, on_step=on_step
         )
-    elif not training.target.exists():  # or damaged: then `result` raises
-        training.check()
+    elif not job.target.exists():  # or damaged: then `result` raises
+        job.check()
         # A worker sees its own GPU alone, and its ranks all that training may use.
-        gpus = training_gpus(training.config)
+        gpus = training_gpus(job.config)
         options = {
             "--threads": str(num_threads), "--timeout-s": str(timeout_s),
-            "--backend": training.config.execution.training_backend,
+            "--backend": job.config.execution.training_backend,
         }
         try:
             run_ranks(
-                number, training_program.__name__, [*training.arguments, *chain(*options.items())],
+                number, PROGRAM, [*job.arguments, *chain(*options.items())],
                 on_line=on_line, on_progress=on_progress,
                 environment={VISIBLE_GPUS: ",".join(gpus)} if gpus else {},
             )
         except RankLostError:
-            sweep_temporaries(training.target.parent)
+            sweep_temporaries(job.target.parent)
             raise
-    return training.result()
+    return job.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +224,7 @@ def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
 
 
 def choose_ranks(config: CampaignConfig, num_gpus: int) -> RankChoice:
-    """How many ranks train on a machine with ``num_gpus`` GPUs for training.
+    """How many ranks train on a machine with ``num_gpus`` GPUs for job.
 
     As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but no more than a step
     has micro-batches; one where there is no GPU, since threads share the micro-batches there.
@@ -229,7 +232,7 @@ def choose_ranks(config: CampaignConfig, num_gpus: int) -> RankChoice:
     Raises:
         ConfigError: ``execution.training_backend`` is NCCL, and there is no GPU.
     """
-    execution, training = config.execution, config.training
+    execution, settings = config.execution, config.training
     if execution.training_backend == "nccl" and not num_gpus:
         raise ConfigError(
             'execution.training_backend = "nccl" needs GPUs, and training has none on this '
@@ -240,15 +243,15 @@ def choose_ranks(config: CampaignConfig, num_gpus: int) -> RankChoice:
         return RankChoice(number, f"training in {counted(number, 'process')}, as set")
     if not num_gpus:
         return RankChoice(1, "training in 1 process on the CPU")
-    most = training.num_micro_batches
+    most = settings.num_micro_batches
     if num_gpus <= most:
         return RankChoice(num_gpus, f"training in {counted(num_gpus, 'process')}, one for each GPU")
-    each = max(2, training.batch_size // num_gpus)
+    each = max(2, settings.batch_size // num_gpus)
     return RankChoice(
         most,
         f"training in {counted(most, 'process')} on a machine of {num_gpus} GPUs, because a step "
-        f"has {counted(training.num_micro_batches, 'micro-batch')} "
-        f"(training.batch_size = {training.batch_size}, "
-        f"training.micro_batch = {training.micro_batch}); with training.micro_batch = {each} or "
+        f"has {counted(settings.num_micro_batches, 'micro-batch')} "
+        f"(training.batch_size = {settings.batch_size}, "
+        f"training.micro_batch = {settings.micro_batch}); with training.micro_batch = {each} or "
         "less, set at the start, all GPUs train",
     )

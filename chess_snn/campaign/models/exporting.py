@@ -11,14 +11,16 @@
 For other libraries the weights are NIR or ONNX files, and there are no settings.
 """
 
+from __future__ import annotations
+
 import importlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from chess_snn import nets, training
 from chess_snn.campaign.configuration.loading import (
     build_config,
     changed_config,
@@ -34,9 +36,8 @@ from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import commit_copy, copy_folder, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import ConfigError, CorruptDataError, UsageError
-from chess_snn.nets import Network, network_digest
-from chess_snn.nets.analysis.folded_layers import fold_layers
-from chess_snn.training import WEIGHTS, load_weights
+from chess_snn.known import Format
+from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 
 MODEL_FILE: Final = "model.toml"
@@ -44,14 +45,6 @@ CARD: Final = "README.md"
 KIND: Final = "model"
 _FACTS: Final = "model"
 """The table of :data:`MODEL_FILE` that is not a group of settings."""
-
-
-class Format(StrEnum):
-    """Format of an exported network; any but the first is for other libraries."""
-
-    SAFETENSORS = "safetensors"
-    NIR = "nir"
-    ONNX = "onnx"
 
 
 def export_model(
@@ -75,7 +68,7 @@ def export_model(
     refuse_removed(folder, generation)
     checkpoint = folder.checkpoint(generation)
     manifest = read_generation(folder, generation)
-    load_weights(checkpoint)
+    training.load_weights(checkpoint)
     committed = commit_model(
         target, checkpoint / WEIGHTS, changed_config(folder.config, settings), version.to_json(),
         model_card(version) + (notes and f"\n{notes}"),
@@ -100,7 +93,7 @@ def copy_model(source: Path, target: Path) -> Json:
     return facts
 
 
-def export_for_others(network: Network, target: Path, chosen: Format, version: Json) -> None:
+def export_for_others(network: nets.Network, target: Path, chosen: Format, version: Json) -> None:
     """Write ``network`` to ``target``, a new folder, for libraries that read NIR or ONNX.
 
     Args:
@@ -124,10 +117,10 @@ def export_for_others(network: Network, target: Path, chosen: Format, version: J
         ) from error
     facts = version | {
         "game": network.spec.name, "activation": network.config.activation,
-        "ticks": network.config.ticks, "weights_digest": network_digest(network),
+        "ticks": network.config.ticks, "weights_digest": nets.network_digest(network),
     }
     with staged_folder(target) as stage:
-        writer.write_network(stage.path, fold_layers(network), facts)
+        writer.write_network(stage.path, nets.fold_layers(network), facts)
         if stage.commit(f"{KIND}.{chosen}", facts).meta != facts:
             raise _is_taken(target)  # another process was faster
 

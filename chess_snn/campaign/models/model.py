@@ -5,12 +5,15 @@ Changes stand behind its name, after ``#``: play it otherwise than it was traine
 the later counts.
 """
 
+from __future__ import annotations
+
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from chess_snn import nets
 from chess_snn.campaign.configuration.loading import changed_config, config_digest
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -21,7 +24,7 @@ from chess_snn.errors import ConfigError, UsageError
 from chess_snn.evaluation.named_players import DilutedPlayer
 from chess_snn.evaluation.players import Player, SearchPlayer
 from chess_snn.games.base import Game
-from chess_snn.nets import MOST_TICKS, Network, Precision, load_network, make_evaluator
+from chess_snn.nets import MOST_TICKS, Precision
 from chess_snn.search import SearchSettings, make_match_search
 from chess_snn.settings import check_range
 from chess_snn.types import Json
@@ -147,7 +150,7 @@ class Model:
         }
         return {name: value for name, value in known.items() if value is not None}
 
-    def load(self, game: Game) -> Network:
+    def load(self, game: Game) -> nets.Network:
         """The network, after digests were checked.
 
         Raises:
@@ -174,7 +177,7 @@ class Model:
             read_generation(campaign, generation)
         verify_folder(place)
 
-    def load_stored(self) -> Network:
+    def load_stored(self) -> nets.Network:
         """The network in :attr:`weights`, of whatever game, after digests were checked.
 
         Raises:
@@ -182,7 +185,7 @@ class Model:
             UsageError: it cannot have that number of ticks.
         """
         self._check()
-        network = load_network(self.weights)
+        network = nets.load_network(self.weights)
         if not self.in_play.ticks:
             return network
         try:
@@ -201,7 +204,7 @@ def seat_network(
 
     ``num_threads`` evaluate positions on a CPU; None chooses automatically.
     """
-    evaluator = threads.enter_context(make_evaluator(
+    evaluator = threads.enter_context(nets.make_evaluator(
         model.load(game), device=device, precision=model.precision, num_threads=num_threads,
     ))
     search = make_match_search(

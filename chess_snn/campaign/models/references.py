@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from chess_snn import nets
 from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
 from chess_snn.campaign.models.model import Model, split_play
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
@@ -15,35 +16,21 @@ from chess_snn.campaign.store.receipts import num_finished_iterations, read_rece
 from chess_snn.campaign.strength.champions import champion_of
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.evaluation.named_players import (
-    KNOWN_PLAYERS,
     is_player_name,
     nearest_player,
     split_dilution,
 )
-from chess_snn.nets import stored_game
+from chess_snn.known import (
+    KNOWN_MODELS,
+    KNOWN_PLAYERS,
+    SHIPPED,
+    SHIPPED_FOLDER,
+    SHIPPED_MODELS,
+    WEIGHTS,
+)
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import check_range
-from chess_snn.training import WEIGHTS
 from chess_snn.wording import nearest
-
-SHIPPED: Final = "shipped/"
-"""Begins the name of a network that comes with this program."""
-
-SHIPPED_FOLDER: Final = Path(__file__).parents[2] / "networks"
-"""Folder of shipped networks, exported models; the one that plays a game has the game's name."""
-
-SHIPPED_MODELS: Final = tuple(
-    SHIPPED + path.parent.name for path in sorted(SHIPPED_FOLDER.glob(f"*/{WEIGHTS}"))
-)
-"""Their names."""
-
-KNOWN_MODELS: Final = (
-    "a campaign's folder (its newest generation), CAMPAIGN@GENERATION, CAMPAIGN@champion, an "
-    f"exported model's or a checkpoint's folder, a {WEIGHTS}, models:/NAME@ALIAS or "
-    "models:/NAME/VERSION of a registry, or one that comes with this program: "
-    + ", ".join(SHIPPED_MODELS)
-)
-"""How a network is written."""
 
 AT_CHAMPION: Final = "champion"
 """Stands for a generation: the campaign's champion."""
@@ -155,7 +142,7 @@ def _find_model(text: str, player: str | None = None) -> Model:
     campaign = weights.absolute().parent.parent.parent
     if (campaign / CONFIG_FILE).is_file():
         return _of_checkpoint(str(path), weights, CampaignFolder.open(campaign))
-    return Model(str(path), weights, stored_game(weights))
+    return Model(str(path), weights, nets.stored_game(weights))
 
 
 def _nearest_model(text: str) -> str | None:

@@ -1,9 +1,12 @@
 """A campaign that starts from a network: from which, under which settings, and with which games."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from chess_snn import nets
 from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.campaign.models.model import Model
@@ -15,7 +18,7 @@ from chess_snn.campaign.store.origin import Origin
 from chess_snn.data import link_folder, read_manifest
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import UsageError
-from chess_snn.nets import SIZES, NetConfig, Network, network_digest
+from chess_snn.nets import SIZES, NetConfig
 from chess_snn.types import Json
 
 
@@ -24,7 +27,7 @@ class Start:
     """A network that a campaign is to start from, loaded and whole."""
 
     model: Model
-    network: Network
+    network: nets.Network
     settings: Json
     """`net.…` of the campaign that trained it; without one those that its weights show."""
     origin: Origin
@@ -92,7 +95,7 @@ def find_start(text: str, fetch: FetchModel) -> Start:
     network = model.load_stored()
     parent, facts = model.campaign, model.facts
     origin = Origin(
-        reference=text, weights_digest=network_digest(network), generation=model.generation,
+        reference=text, weights_digest=nets.network_digest(network), generation=model.generation,
         weights="" if is_registered(text) else str(model.weights.absolute()),
         campaign=str(facts.get("campaign", "")) if parent is None else parent.name,
         campaign_id=str(facts.get("campaign_id", "")) if parent is None else parent.campaign_id,

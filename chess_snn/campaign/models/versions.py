@@ -3,7 +3,6 @@
 The registry shows the same; where it is away or was deleted, nothing is lost.
 """
 
-import functools
 import hashlib
 import math
 from collections.abc import Sequence
@@ -11,8 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
-
-import torch
 
 from chess_snn.campaign.stages.training import trained_by
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -26,7 +23,7 @@ from chess_snn.campaign.strength.ratings import Strength, strength_of
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
 from chess_snn.games import get_game
-from chess_snn.nets import NetConfig, Network
+from chess_snn.nets import num_parameters
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 from chess_snn.wording import counted
@@ -185,7 +182,7 @@ def _version(
         activation=net.activation,
         ticks=net.ticks,
         precision=config.net.precision,
-        parameters=_num_parameters(config.campaign.game, net),
+        parameters=num_parameters(get_game(config.campaign.game).spec, net),
         simulations=config.evaluation.simulations,
         is_champion=generation == champion_of(folder, receipts),
         origin=None if folder.origin is None else folder.origin.describe(),
@@ -193,12 +190,6 @@ def _version(
         dataset_digest=None if given is None else given.digest,
         provenance=trained_by(folder, generation) if is_there else {},
     )
-
-
-@functools.lru_cache(maxsize=8)
-def _num_parameters(game: str, net: NetConfig) -> int:
-    with torch.device("meta"):  # where a network has a shape and takes no memory
-        return Network(get_game(game).spec, net).num_parameters
 
 
 def _score_interval(receipt: Receipt) -> tuple[float | None, float | None]:

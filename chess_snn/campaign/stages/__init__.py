@@ -7,28 +7,23 @@ not seen, a stage is given the values that depend on it, and finds the committed
 under the same paths.
 """
 
-from chess_snn.campaign.stages.first_generation import (
-    commit_first_generation,
-    first_entropy_ratio,
-    prepare_first_generation,
-)
-from chess_snn.campaign.stages.self_play import play_shard
-from chess_snn.campaign.stages.training import (
-    check_training_inputs,
-    step_losses,
-    train_generation,
-    trained_before,
-)
-from chess_snn.campaign.stages.window import window_shards
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "check_training_inputs",
-    "commit_first_generation",
-    "first_entropy_ratio",
-    "play_shard",
-    "prepare_first_generation",
-    "step_losses",
-    "train_generation",
-    "trained_before",
-    "window_shards",
-]
+from chess_snn.later import exports
+
+if TYPE_CHECKING:
+    from chess_snn.campaign.stages.first_generation import (
+        commit_first_generation,
+        first_entropy_ratio,
+        prepare_first_generation,
+    )
+    from chess_snn.campaign.stages.self_play import play_shard
+    from chess_snn.campaign.stages.training import (
+        check_training_inputs,
+        step_losses,
+        train_generation,
+        trained_before,
+    )
+    from chess_snn.campaign.stages.window import window_shards
+else:
+    __getattr__ = exports(__name__)

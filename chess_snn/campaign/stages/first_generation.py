@@ -3,14 +3,15 @@
 Making it is a stage as those of :mod:`chess_snn.campaign.stages`: it may be killed and repeated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import torch
-
+from chess_snn import nets, training
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.dataset import fixed_dataset, schedule_of
@@ -21,16 +22,9 @@ from chess_snn.data import Manifest, is_committed, read_manifest
 from chess_snn.data.files import remove
 from chess_snn.errors import BeyondRepairError, ChessSnnError, UsageError
 from chess_snn.games import get_game
-from chess_snn.nets import Network, build_network, load_network, make_evaluator, network_digest
+from chess_snn.later import torch
 from chess_snn.rng import derive_seed
-from chess_snn.training import (
-    ALONE,
-    Ranks,
-    StepListener,
-    Trainer,
-    save_checkpoint,
-    train_supervised,
-)
+from chess_snn.training import ALONE, Ranks
 from chess_snn.types import Json, Progress
 
 SUPERVISED: Final = "supervised"
@@ -65,7 +59,7 @@ def prepare_first_generation(folder: CampaignFolder) -> float:
 
 def train_first_generation(
     directory: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
-    on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    on_step: training.StepListener | None = None, ranks: Ranks = ALONE,
 ) -> Json:
     """Train generation 0 on the games of the configuration, and commit it.
 
@@ -116,9 +110,9 @@ def supervised_facts(folder: CampaignFolder) -> Json | None:
 
 
 def learn_dataset(
-    config: CampaignConfig, begin_with: Callable[[], Network], folder: Path, meta: Json,
-    on_progress: Progress | None, on_step: StepListener | None, ranks: Ranks,
-) -> tuple[Trainer, Json]:
+    config: CampaignConfig, begin_with: Callable[[], nets.Network], folder: Path, meta: Json,
+    on_progress: Progress | None, on_step: training.StepListener | None, ranks: Ranks,
+) -> tuple[training.Trainer, Json]:
     """Train a network on the games of ``config``, which are fixed, or go on with that.
 
     Checkpoints on the way go into ``folder``, with ``meta`` in their manifests. ``on_progress`` is
@@ -135,13 +129,13 @@ def learn_dataset(
     given, game = fixed_dataset(config), get_game(config.campaign.game)
     device = device_of(config, ranks.local_rank)
 
-    def begin() -> Trainer:
-        return Trainer(
+    def begin() -> training.Trainer:
+        return training.Trainer(
             game, begin_with(), config.supervised.applied_to(config.training),
             derive_seed(config.campaign.seed, SUPERVISED), device, ranks=ranks,
         )
 
-    trainer, points = train_supervised(
+    trainer, points = training.train_supervised(
         game, schedule_of(given, config), begin, folder, device=device, meta=meta, ranks=ranks,
         checkpoint_s=_S_PER_MINUTE * config.supervised.checkpoint_minutes,
         on_progress=on_progress, on_step=on_step,
@@ -149,46 +143,46 @@ def learn_dataset(
     return trainer, {"games": given.to_json(), "points": points, "ranks": ranks.size}
 
 
-def commit_first_generation(folder: CampaignFolder, network: Network, facts: Json) -> Manifest:
+def commit_first_generation(folder: CampaignFolder, network: nets.Network, facts: Json) -> Manifest:
     """Commit ``network`` as generation 0, with ``facts`` beside those of every generation.
 
     Its optimiser is a new one: whatever made the network, the campaign's schedule begins here.
     """
     config = folder.config
-    with make_evaluator(network, precision=config.net.precision) as evaluator:
+    with nets.make_evaluator(network, precision=config.net.precision) as evaluator:
         ratio = entropy_ratio(folder, evaluator)
-    trainer = Trainer(
+    trainer = training.Trainer(
         game_of(folder), network, config.training, derive_seed(config.campaign.seed, "training")
     )
-    return save_checkpoint(folder.checkpoint(0), trainer, meta={
+    return training.save_checkpoint(folder.checkpoint(0), trainer, meta={
         "generation": 0, "entropy_ratio": ratio,
         "positions_played": 0 if folder.origin is None else folder.origin.positions,
         FROZEN_SETTINGS: config_values(config), **facts,
     })
 
 
-def new_network(config: CampaignConfig) -> Network:
+def new_network(config: CampaignConfig) -> nets.Network:
     """The untrained network that ``config`` describes."""
-    return build_network(
+    return nets.build_network(
         get_game(config.campaign.game).spec, config.net.network(),
         derive_seed(config.campaign.seed, "network"), config.net.policy_gain,
     )
 
 
-def _starting_network(folder: CampaignFolder) -> Network:
+def _starting_network(folder: CampaignFolder) -> nets.Network:
     """Untrained, or the one that the campaign starts from; see :func:`_given_network`."""
     if folder.origin is None:
         return new_network(folder.config)
     return _given_network(folder.origin).with_config(folder.config.net.network())
 
 
-def _given_network(origin: Origin) -> Network:
+def _given_network(origin: Origin) -> nets.Network:
     """The network that a campaign started from, where it still lies where it was taken from."""
     fault = "its place is not known"
     if origin.weights:
         try:
-            network = load_network(Path(origin.weights))
-            if network_digest(network) == origin.weights_digest:
+            network = nets.load_network(Path(origin.weights))
+            if nets.network_digest(network) == origin.weights_digest:
                 return network
             fault = f"{origin.weights} holds another network now"
         except ChessSnnError as error:

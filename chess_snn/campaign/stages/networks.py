@@ -5,17 +5,17 @@ from typing import Final
 
 import numpy as np
 
+from chess_snn import nets, training
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.devices import find_devices, is_gpu
 from chess_snn.games import Game, get_game
-from chess_snn.nets import Evaluator, OwnedEvaluator, Precision, make_evaluator
+from chess_snn.nets import Evaluator, OwnedEvaluator, Precision
 from chess_snn.rng import derive_seed
 from chess_snn.search import PolicySearch, Search, make_search
 from chess_snn.self_play.starts import draw_starts
-from chess_snn.training import load_weights_alone
 
 FROZEN_SETTINGS = "campaign_settings"
 """Key in the meta of each checkpoint: every setting when it was made."""
@@ -110,9 +110,9 @@ def _kept_evaluator(
     key = (checkpoint, digest, precision, device, num_threads)
     evaluator = _kept.pop(key, None)
     if evaluator is None:
-        network = load_weights_alone(checkpoint)
+        network = training.load_weights_alone(checkpoint)
         is_full = len(_kept) >= _KEPT_NETWORKS
-        evaluator = make_evaluator(
+        evaluator = nets.make_evaluator(
             network, device=device, precision=precision, num_threads=num_threads,
             instead_of=_kept.pop(next(iter(_kept))) if is_full else None,
         )

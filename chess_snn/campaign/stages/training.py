@@ -5,12 +5,13 @@ commit. The replay window holds the newest shards, up to its capacity in positio
 the positions played. Read ``train_generation``. File 15 of 16 of the spine in docs/architecture.md.
 """
 
+from __future__ import annotations
+
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
 
-import torch
-
+from chess_snn import nets, training
 from chess_snn.campaign.configuration.loading import config_values
 from chess_snn.campaign.stages.networks import FROZEN_SETTINGS, device_of, game_of
 from chess_snn.campaign.stages.window import (
@@ -28,21 +29,9 @@ from chess_snn.data import ReplayWindow, check_shard, read_manifest
 from chess_snn.errors import TrainingDivergedError
 from chess_snn.failpoints import failpoint
 from chess_snn.games.base import Game
-from chess_snn.nets import network_digest
+from chess_snn.later import torch
 from chess_snn.sources import provenance
-from chess_snn.training import (
-    ALONE,
-    HoldoutReport,
-    IterationPlan,
-    Ranks,
-    StepListener,
-    StepLosses,
-    Trainer,
-    load_trainer,
-    load_weights,
-    measure_holdout,
-    save_checkpoint,
-)
+from chess_snn.training import ALONE, IterationPlan, Ranks
 from chess_snn.types import Json, Progress
 
 _STEP_LOSSES: Final = "step_losses"
@@ -65,7 +54,8 @@ _NONE_HELD_OUT: Final = 2**30
 
 def train_generation(
     directory: Path, iteration: int, *, num_threads: int = 1,
-    on_progress: Progress | None = None, on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    on_progress: Progress | None = None, on_step: training.StepListener | None = None,
+    ranks: Ranks = ALONE,
 ) -> TrainingFacts:
     """Train generation ``iteration`` on the replay window; commit generation ``iteration + 1``.
 
@@ -90,7 +80,7 @@ def train_generation(
         setting="training.window_positions",
     )
     read_generation(folder, iteration)
-    trainer = load_trainer(
+    trainer = training.load_trainer(
         folder.checkpoint(iteration), game, device_of(config, ranks.local_rank), ranks,
         # The settings of training may be new in the first iteration of a fork.
         settings=config.training if origin and origin.forked_at == iteration else None,
@@ -102,7 +92,7 @@ def train_generation(
         progress_last=progress.progress_last,
     )
     # Before training: what it has learnt so far says of games that no step was ever made on.
-    before = measure_holdout(trainer, window)
+    before = training.measure_holdout(trainer, window)
     failpoint("training.begins")
     try:
         report = trainer.run(window, plan, on_progress=on_progress, on_step=on_step)
@@ -126,7 +116,7 @@ def train_generation(
             **{name: float(getattr(report, name)) for name in _REPORTED},
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
-            **_holdout(before, measure_holdout(trainer, window)),
+            **_holdout(before, training.measure_holdout(trainer, window)),
             **measure_reference(trainer),
             **_spike_rates(trainer, window),
             **measured({
@@ -138,9 +128,10 @@ def train_generation(
         },
     }
     if not ranks.is_first:
-        return _training_facts(facts | {"weights_digest": network_digest(trainer.playing_network)})
+        digest = nets.network_digest(trainer.playing_network)
+        return _training_facts(facts | {"weights_digest": digest})
     failpoint("training.done")
-    manifest = save_checkpoint(target, trainer, meta=facts)
+    manifest = training.save_checkpoint(target, trainer, meta=facts)
     failpoint("training.committed")
     return _training_facts(manifest.meta)
 
@@ -150,7 +141,7 @@ def trained_before(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     return _training_facts(read_generation(folder, iteration + 1).meta)
 
 
-def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
+def step_losses(folder: CampaignFolder, generation: int) -> training.StepLosses:
     """The losses by optimiser step of the training that made ``generation``, at most 100 points.
 
     Empty for generation 0, for one that was removed on purpose, and for one trained by a version
@@ -162,7 +153,7 @@ def step_losses(folder: CampaignFolder, generation: int) -> StepLosses:
     checkpoint = folder.checkpoint(generation)
     if is_removed(folder, checkpoint):
         return []
-    points: StepLosses = read_manifest(checkpoint).meta.get(_STEP_LOSSES, [])
+    points: training.StepLosses = read_manifest(checkpoint).meta.get(_STEP_LOSSES, [])
     return points
 
 
@@ -179,12 +170,14 @@ def check_training_inputs(folder: CampaignFolder, iteration: int) -> None:
         DamagedFolderError: a shard of the window, or generation ``iteration``, is not.
     """
     read_generation(folder, iteration)
-    load_weights(folder.checkpoint(iteration))
+    training.load_weights(folder.checkpoint(iteration))
     for shard in window_shards(folder, iteration):
         check_shard(shard)
 
 
-def _holdout(before: HoldoutReport | None, after: HoldoutReport | None) -> dict[str, float]:
+def _holdout(
+    before: training.HoldoutReport | None, after: training.HoldoutReport | None
+) -> dict[str, float]:
     """Measures on held-out games, of which a small window may have none."""
     if before is None or after is None:
         return {}
@@ -204,7 +197,7 @@ def reference_shard(game: Game) -> Path:
     return _REFERENCE_FOLDER / f"reference-{game.spec.name}"
 
 
-def measure_reference(trainer: Trainer) -> dict[str, float]:
+def measure_reference(trainer: training.Trainer) -> dict[str, float]:
     """Metrics of the trainer's network on reference positions; none in a game that has none.
 
     Held-out games become harder as a network improves: fewer are drawn, and its opponent, itself,
@@ -223,7 +216,7 @@ def measure_reference(trainer: Trainer) -> dict[str, float]:
     if not shard.exists():
         return {}
     window = ReplayWindow.load(trainer.game, [shard], _MOST_REFERENCE_POSITIONS, _NONE_HELD_OUT)
-    report = measure_holdout(trainer, window, "training", root_value_share=1.0)
+    report = training.measure_holdout(trainer, window, "training", root_value_share=1.0)
     if report is None:
         return {}
     return {
@@ -232,7 +225,7 @@ def measure_reference(trainer: Trainer) -> dict[str, float]:
     }
 
 
-def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
+def _spike_rates(trainer: training.Trainer, window: ReplayWindow) -> dict[str, float]:
     """Spike rates in all, by layer, and by tick where there are several; none for a baseline."""
     if not trainer.network.config.is_spiking:
         return {}
@@ -246,7 +239,7 @@ def _spike_rates(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:
     return rates
 
 
-def _devices(trainer: Trainer) -> str:
+def _devices(trainer: training.Trainer) -> str:
     """``2 x cuda (NVIDIA H200)``; one a rank."""
     device = trainer.device
     name = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""

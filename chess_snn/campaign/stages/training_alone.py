@@ -11,13 +11,14 @@ Run again with the same settings, it goes on where it stood. Ranks, on one machi
 see the same folders, are processes that each call :func:`learn_network` on what rank 0 has begun.
 """
 
+from __future__ import annotations
+
 import shutil
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import torch
-
+from chess_snn import training
 from chess_snn.campaign.configuration.loading import build_config, config_values, first_difference
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.first_generation import (
@@ -27,9 +28,14 @@ from chess_snn.campaign.stages.first_generation import (
 )
 from chess_snn.data import is_committed, read_json, read_manifest, sweep_temporaries, write_json
 from chess_snn.errors import UsageError
-from chess_snn.training import ALONE, Points, Ranks, StepListener, save_checkpoint
+from chess_snn.later import torch
+from chess_snn.training import ALONE, Ranks
 from chess_snn.types import Json, Progress
 
+PROGRAM: Final = "chess_snn.campaign.stages.training_program"
+"""One of the ranks that train together, for ``python -m``."""
+LEARN: Final = "--learn"
+"""Its option to learn from a dataset."""
 _SUFFIX: Final = ".unfinished"
 _DESCRIPTION: Final = "train.json"
 _SETTINGS: Final = "settings"
@@ -68,7 +74,7 @@ def begin_network(config: CampaignConfig, out: Path, *, is_first: bool = True) -
 
 def learn_network(
     out: Path, *, num_threads: int = 1, on_progress: Progress | None = None,
-    on_step: StepListener | None = None, ranks: Ranks = ALONE,
+    on_step: training.StepListener | None = None, ranks: Ranks = ALONE,
 ) -> None:
     """Train the network that :func:`begin_network` noted, to its end; rank 0 commits it to ``out``.
 
@@ -87,15 +93,15 @@ def learn_network(
     )
     if not ranks.is_first:
         return
-    save_checkpoint(out, trainer, meta={
+    training.save_checkpoint(out, trainer, meta={
         SUPERVISED: facts, _SETTINGS: settings_of_the_result(config),
     })
     shutil.rmtree(unfinished_folder(out), ignore_errors=True)  # of no more use, and no harm
 
 
-def points_of(out: Path) -> Points:
+def points_of(out: Path) -> training.Points:
     """The figures by step of the training of the network in ``out``."""
-    points: Points = read_manifest(out).meta[SUPERVISED]["points"]
+    points: training.Points = read_manifest(out).meta[SUPERVISED]["points"]
     return points
 
 

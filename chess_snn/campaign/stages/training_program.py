@@ -20,20 +20,20 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages import train_generation
 from chess_snn.campaign.stages.first_generation import train_first_generation
 from chess_snn.campaign.stages.networks import device_of
-from chess_snn.campaign.stages.training_alone import learn_network, network_config
+from chess_snn.campaign.stages.training_alone import LEARN, PROGRAM, learn_network, network_config
 from chess_snn.campaign.stages.window import iteration_to_train
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.cores import num_cores
+from chess_snn.devices import Backend
 from chess_snn.errors import ChessSnnError
 from chess_snn.interrupts import EXIT_INTERRUPTED
+from chess_snn.known import TIMEOUT_S
 from chess_snn.processes import end_with_parent
 from chess_snn.training import RankInfo, Ranks, StepLines, StepListener, joined_ranks
-from chess_snn.training.ranks import LINE, STEPS, TIMEOUT_S
-from chess_snn.training.settings import Backend
+from chess_snn.training.ranks import LINE, STEPS
 from chess_snn.types import Progress
 
 EXIT_BAD_INPUT: Final = 2
-LEARN: Final = "--learn"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,7 +105,7 @@ def _listeners(ranks: Ranks, batch_size: int) -> tuple[Progress | None, StepList
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m chess_snn.campaign.stages.training_program",
+        prog=f"python -m {PROGRAM}",
         description="Train a campaign's next generation, as one of the ranks that torchrun starts.",
         epilog="Ranks, settings and device are checked against each other before the first step.",
     )

@@ -19,11 +19,10 @@ from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
 from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
+from chess_snn.known import ENGINE_FORMS
 from chess_snn.settings import check_range
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
-ENGINE_FORMS: Final = ("stockfish@NODES", "stockfish:depth=N", "uci:ENGINE@NODES")
-"""Forms of an engine's name; ``uci:ENGINE:depth=N`` too."""
 GAMES_FOLDER: Final = "/usr/games"
 """Folder where Debian and its children put engines; often not on PATH."""
 

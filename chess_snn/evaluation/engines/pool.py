@@ -14,6 +14,7 @@ from pydantic import Field
 from chess_snn.cores import num_cores
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.process import Candidate, EngineFailureError, EngineProcess
+from chess_snn.known import ANSWER_S
 from chess_snn.settings import settings_class
 
 _Result = TypeVar("_Result")
@@ -25,7 +26,7 @@ class EngineSettings:
 
     processes: int = Field(default=0, ge=0, le=1024)
     """Processes of one player, each with one thread; 0 is one for every core of this program."""
-    answer_s: float = Field(default=10.0, gt=0.0, le=86_400.0)
+    answer_s: float = Field(default=ANSWER_S, gt=0.0, le=86_400.0)
     """An engine that has not moved after this many seconds counts as dead."""
     start_s: float = Field(default=10.0, gt=0.0, le=3600.0)
     """The same for an engine that has just been started."""

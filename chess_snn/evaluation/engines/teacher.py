@@ -20,6 +20,7 @@ from chess_snn.evaluation.engines.player import find_engine, parse_engine
 from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.engines.process import Candidate
 from chess_snn.games.base import Game, GameBatch
+from chess_snn.known import LINES, LINES_TEMPERATURE_CP
 from chess_snn.search import SearchResult
 from chess_snn.settings import check_range
 from chess_snn.types import Float32Array, UInt64Array
@@ -37,9 +38,9 @@ _MOST_CP: Final = 5_000
 class Lines:
     """Settings that make a policy of an engine's answer."""
 
-    number: int = 4
+    number: int = LINES
     """Moves that get a share of the policy."""
-    temperature_cp: float = 50.0
+    temperature_cp: float = LINES_TEMPERATURE_CP
     """Centipawns by which a move must be worse to get 1/e of the better one's share."""
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match
 from chess_snn.evaluation.ratings.fit import fit_ratings, rate_linked
 from chess_snn.evaluation.ratings.result import Estimate, Rating
 from chess_snn.evaluation.scores import logistic_score
+from chess_snn.known import APPROXIMATE_ELO, BATCH_PAIRS
 from chess_snn.types import Json
 
 SCALE: Final = "Elo on the ladder, random = 0"
@@ -33,11 +34,6 @@ _BEYOND: Final = 2000.0
 """Points below the ladder and above it at which ratings are looked for."""
 _NUM_BISECTIONS: Final = 20
 """Halve the range to less than a point."""
-BATCH_PAIRS: Final = 5
-"""Openings played in a row against one opponent, each with both colours."""
-APPROXIMATE_ELO: Final = 150.0
-"""Points by which an engine of another version than the ladder's may differ from its rung, with
-95 % confidence. Assumed, not measured."""
 _START_ELO: Final = 900.0
 """Tests begin at the rung nearest to this: networks pass the rungs below within minutes."""
 PlayBatch = Callable[[str, int], MatchResult]

@@ -10,16 +10,3 @@ from chess_snn.games.chess.notation import (
 )
 from chess_snn.games.chess.perft import perft, perft_divide
 from chess_snn.games.chess.planes import PLANE_NAMES
-
-__all__ = [
-    "CHESS_SPEC",
-    "PLANE_NAMES",
-    "ChessGame",
-    "action_of_move",
-    "from_board",
-    "move_of_action",
-    "moves_of",
-    "perft",
-    "perft_divide",
-    "to_board",
-]

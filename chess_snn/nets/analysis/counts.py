@@ -25,14 +25,12 @@ from torch import Tensor, nn
 from torch.nn.functional import conv_transpose2d
 
 from chess_snn.nets.analysis.activity import listening, watching
-from chess_snn.nets.analysis.operations import POLICY_READOUT, TARGET_READOUT, VALUE_READOUT
+from chess_snn.nets.analysis.operations import POLICY_READOUT, STEM, TARGET_READOUT, VALUE_READOUT
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.layers import ConvNorm, Neurons
 from chess_snn.nets.model.network import Network
 from chess_snn.nets.model.neuron import lif_step
 
-STEM: Final = "stem"
-"""The layer that sees the planes, which are bits in every network."""
 READOUTS: Final = (POLICY_READOUT, TARGET_READOUT, VALUE_READOUT)
 """The layers that see means over the ticks."""
 _TRAINING_ONLY: Final = "value.plies_left_readout"

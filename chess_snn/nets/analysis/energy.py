@@ -24,15 +24,19 @@ Every number is thus read once a layer, the best that any dataflow can do, in al
 that fetches a weight for each spike pays more. docs/decisions/0035-energy-models.md has reasons.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from chess_snn.games.base import GameSpec
-from chess_snn.nets.analysis.counts import STEM, SynapseCounts, WorkCounts
-from chess_snn.nets.analysis.operations import Pass, count_operations
+from chess_snn.nets.analysis.operations import STEM, Pass, count_operations
 from chess_snn.nets.model.config import NetConfig
+
+if TYPE_CHECKING:
+    from chess_snn.nets.analysis.counts import SynapseCounts, WorkCounts
 
 CONVENTION: Final = "45 nm convention (model, not measured; 32-bit operations, no memory)"
 FAIR: Final = "fair model (model, not measured; integers and memory)"

@@ -15,6 +15,8 @@ from chess_snn.games.base import GameSpec
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.values import num_value_outputs
 
+STEM: Final = "stem"
+"""The layer that sees the planes, which are bits in every network."""
 POLICY_READOUT: Final = "policy.readout"
 """A pass that may be done in part: on a CPU it is, for the legal actions."""
 TARGET_READOUT: Final = "policy.target_readout"
@@ -83,12 +85,18 @@ def count_operations(spec: GameSpec, config: NetConfig) -> Operations:
     return Operations((*_trunk(spec, config), *_policy(spec, config), *_value(spec, config)))
 
 
+def num_parameters(spec: GameSpec, config: NetConfig) -> int:
+    """Trained numbers: those of the passes, each scale of a norm, and the readout of plies left."""
+    scales = (2 * config.blocks + 2) * config.channels + config.value_channels
+    return count_operations(spec, config).parameters + scales + config.value_hidden + 1
+
+
 def _trunk(spec: GameSpec, config: NetConfig) -> Iterator[Pass]:
     squares, ticks = math.prod(spec.board_shape), config.ticks
     layer = squares * config.channels
     # The input does not change, so the first neurons read one tick and fire in all; the first
     # shortcut is what they read.
-    stem = _conv3x3("stem", squares, config.num_planes(spec), config.channels, ticks=1)
+    stem = _conv3x3(STEM, squares, config.num_planes(spec), config.channels, ticks=1)
     yield replace(stem, shortcuts_written=layer)
     yield _neurons("stem.neurons", layer, layer, ticks * layer)
     shortcut = layer

@@ -25,8 +25,8 @@ from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.cpu.trunk_cpu import can_compile_trunk
-from chess_snn.nets.inference import InferenceNetwork, Precision
-from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.inference import InferenceNetwork
+from chess_snn.nets.model.config import NetConfig, Precision
 from chess_snn.nets.model.planes import expand_planes
 
 _CHUNK_SQUARES: Final = (2048, 4096, 8192, 16384)

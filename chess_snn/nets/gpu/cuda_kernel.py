@@ -3,6 +3,8 @@
 Both are behind NVIDIA's ``cuda.bindings``, which come with torch for CUDA, and with no other torch.
 """
 
+from __future__ import annotations
+
 import ctypes
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,8 +13,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Final
 
-import torch
-from torch import Tensor
+from chess_snn.later import torch
 
 _LOG = logging.getLogger(__name__)
 _COMMON_OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ptxas-options=-v")
@@ -88,17 +89,18 @@ class CudaKernel:
         limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _checked(driver.cuFuncSetAttribute(self._function, limit, shared_bytes))
 
-    def launch(self, blocks: int, threads: int, *arguments: Tensor | int) -> None:
+    def launch(self, blocks: int, threads: int, *arguments: torch.Tensor | int) -> None:
         """Put it on torch's current stream; integers are 32 bits wide.
 
         Raises:
             RuntimeError: the driver refuses it.
         """
         values = tuple(
-            each.data_ptr() if isinstance(each, Tensor) else each for each in arguments
+            each.data_ptr() if isinstance(each, torch.Tensor) else each for each in arguments
         )
         types = tuple(
-            ctypes.c_void_p if isinstance(each, Tensor) else ctypes.c_uint for each in arguments
+            ctypes.c_void_p if isinstance(each, torch.Tensor) else ctypes.c_uint
+            for each in arguments
         )
         stream: Any = torch.cuda.current_stream()
         _checked(self._driver.cuLaunchKernel(

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import torch
-
 from chess_snn.devices import Device, num_simulated_gpus
+from chess_snn.later import torch
 from chess_snn.nets.model.neuron import lif, lif_on_gpu
 
 LEAVE_OUT: Final = "look at nvidia-smi; leave it out by --gpus or CUDA_VISIBLE_DEVICES"

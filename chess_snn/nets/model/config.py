@@ -11,6 +11,8 @@ from chess_snn.settings import check_choice, settings_class
 
 Activation = Literal["lif", "ilif", "relu"]
 Size = Literal["tiny", "small", "base", "large"]
+Precision = Literal["fp32", "bf16", "int8"]
+"""Numbers of a network in play."""
 
 
 MOST_TICKS: Final = 64

@@ -8,12 +8,12 @@
 Dimensions: B batch, V outputs of a value head, K bins, X the three of WDL, or none.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
-import torch
-from torch import Tensor
-
 from chess_snn.games.base import GameSpec, ValueKind
+from chess_snn.later import torch
 
 NUM_BINS: Final = 128
 """K."""
@@ -32,14 +32,14 @@ def num_wdl(spec: GameSpec) -> int:
     return 3 if spec.value_kind is ValueKind.WDL else 0
 
 
-def first_value_bias(spec: GameSpec) -> Tensor:
+def first_value_bias(spec: GameSpec) -> torch.Tensor:
     """float32[V]: the bias of the readout of a new network."""
     if spec.value_kind is ValueKind.WDL:
         return torch.zeros(3)
     return -_PRIOR_EXPONENT * torch.arange(1, NUM_BINS + 1, dtype=torch.float32).log()
 
 
-def read_value(spec: GameSpec, value_logits_BV: Tensor) -> tuple[Tensor, Tensor]:
+def read_value(spec: GameSpec, value_logits_BV: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Probabilities float32[B, X] of win, draw and loss, and the value float32[B].
 
     The value is win minus loss in [-1, 1], or the expected return in [0, ``value_limit``]. A game
@@ -52,7 +52,7 @@ def read_value(spec: GameSpec, value_logits_BV: Tensor) -> tuple[Tensor, Tensor]
     return share_BV[:, :0], (share_BV * bins_K).sum(dim=1)
 
 
-def value_target(spec: GameSpec, values_B: Tensor) -> Tensor:
+def value_target(spec: GameSpec, values_B: torch.Tensor) -> torch.Tensor:
     """float32[B, V]: the probabilities that a value head should give ``values_B``; rows sum to 1.
 
     Win minus loss is the value, without win *and* loss at once; or the return is the mean of the
@@ -64,14 +64,14 @@ def value_target(spec: GameSpec, values_B: Tensor) -> Tensor:
     return _two_hot(return_bins(spec, values_B.device), values_B.clamp(0, spec.value_limit))
 
 
-def return_bins(spec: GameSpec, device: torch.device | str = "cpu") -> Tensor:
+def return_bins(spec: GameSpec, device: torch.device | str = "cpu") -> torch.Tensor:
     """float32[K]: x_k = value_limit * (k / (K - 1))^2, rising from 0."""
     # Made on the device: a captured graph may not copy from ordinary memory.
     steps_K = torch.arange(NUM_BINS, dtype=torch.float32, device=device) / (NUM_BINS - 1)
     return spec.value_limit * steps_K.square()
 
 
-def _two_hot(bins_K: Tensor, values_B: Tensor) -> Tensor:
+def _two_hot(bins_K: torch.Tensor, values_B: torch.Tensor) -> torch.Tensor:
     """Weights float32[B, K] of the two bins around each value, whose mean it is."""
     below_B = (torch.bucketize(values_B, bins_K, right=True) - 1).clamp(0, NUM_BINS - 2)
     low_B, high_B = bins_K[below_B], bins_K[below_B + 1]

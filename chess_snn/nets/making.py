@@ -6,7 +6,8 @@ from chess_snn.devices import find_device
 from chess_snn.nets.cpu.cpu_evaluator import CpuEvaluator
 from chess_snn.nets.evaluator import OwnedEvaluator
 from chess_snn.nets.gpu.cuda_evaluator import CudaEvaluator
-from chess_snn.nets.inference import Precision, freeze
+from chess_snn.nets.inference import freeze
+from chess_snn.nets.model.config import Precision
 from chess_snn.nets.model.network import Network
 
 
