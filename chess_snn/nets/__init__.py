@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from chess_snn.nets.model.neuron import has_triton
     from chess_snn.nets.model.planes import expand_planes, network_input
     from chess_snn.nets.model.values import read_value, value_target
+    from chess_snn.nets.model.weight_files import stored_digest, stored_game
     from chess_snn.nets.model.weights import (
         load_network,
         network_digest,
         save_network,
-        stored_game,
         write_tensors,
     )
 else:

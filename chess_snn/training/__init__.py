@@ -7,12 +7,12 @@ from chess_snn.later import exports
 if TYPE_CHECKING:
     from chess_snn.known import WEIGHTS
     from chess_snn.training.checkpoint import (
-        check_checkpoint,
         load_trainer,
         load_weights,
         load_weights_alone,
         save_checkpoint,
     )
+    from chess_snn.training.checkpoint_files import check_checkpoint, step_checkpoints
     from chess_snn.training.ranks import ALONE, RankInfo, Ranks, joined_ranks
     from chess_snn.training.report import (
         StepLines,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         Points,
         check_newest,
         measure_holdout,
-        step_checkpoints,
         train_supervised,
     )
     from chess_snn.training.trainer import Trainer

@@ -12,26 +12,19 @@
 Nothing in it is a pickle. A trainer loaded from it goes on exactly as the one that was saved.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 
 import torch
 from torch import Tensor
 
 from chess_snn.data import (
     Manifest,
-    StoredFormat,
     read_json,
     staged_folder,
     verify_files,
-    verify_folder,
     write_json,
 )
-from chess_snn.data.manifest import check_kind
-from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError
 from chess_snn.games.base import Game
 from chess_snn.known import WEIGHTS
 from chess_snn.nets import (
@@ -42,22 +35,25 @@ from chess_snn.nets import (
     write_tensors,
 )
 from chess_snn.nets.model.weights import read_tensors
+from chess_snn.training.checkpoint_files import (
+    CHECKPOINT_FORMAT,
+    OPTIMIZER,
+    TRAINER,
+    check_kind_of,
+    readable,
+    verify_checkpoint,
+)
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json
 
-_OPTIMIZER = "optimizer.safetensors"
-_TRAINER = "trainer.json"
-CHECKPOINT_FORMAT: Final = StoredFormat("checkpoint", version=1)
 _LOSS_SCALE = "loss_scale"
 """Names its tensors beside the numbers that name parameters."""
 _TRAINED = "trained"
 """Names the trained weights and running statistics likewise."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
-_MISFITS = (ConfigError, KeyError, TypeError, ValueError, IndexError)
-"""Errors of bytes that are intact and yet not the state of this trainer and network."""
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
@@ -68,8 +64,8 @@ def save_checkpoint(folder: Path, trainer: Trainer, meta: Json) -> Manifest:
     }
     with staged_folder(folder) as stage:
         save_network(stage.path / WEIGHTS, trainer.playing_network)
-        write_tensors(stage.path / _OPTIMIZER, _optimizer_tensors(trainer))
-        write_json(stage.path / _TRAINER, _trainer_state(trainer))
+        write_tensors(stage.path / OPTIMIZER, _optimizer_tensors(trainer))
+        write_json(stage.path / TRAINER, _trainer_state(trainer))
         return stage.commit(kind=CHECKPOINT_FORMAT.name, meta=own | meta)
 
 
@@ -81,7 +77,7 @@ def load_weights(folder: Path) -> Network:
         UnknownVersionError: it is not a checkpoint, or of a version that cannot be read.
         CorruptDataError: all digests are right, but it is not a network.
     """
-    _verify(folder)
+    verify_checkpoint(folder)
     return load_network(folder / WEIGHTS)
 
 
@@ -92,27 +88,8 @@ def load_weights_alone(folder: Path) -> Network:
         DamagedFolderError: its own file is missing or damaged.
         UnknownVersionError, CorruptDataError: as :func:`load_weights`.
     """
-    _check_kind(folder, verify_files(folder, [WEIGHTS]))
+    check_kind_of(folder, verify_files(folder, [WEIGHTS]))
     return load_network(folder / WEIGHTS)
-
-
-def check_checkpoint(folder: Path) -> Manifest:
-    """The manifest of the checkpoint in ``folder``, from which training could go on.
-
-    Raises:
-        DamagedFolderError, UnknownVersionError, CorruptDataError: as :func:`load_weights`.
-    """
-    manifest = _verify(folder)
-    with _readable(folder):
-        digest = network_digest(load_network(folder / WEIGHTS))
-        if digest != manifest.meta.get("weights_digest"):
-            raise CorruptDataError(
-                f"the weights in {folder} have digest {digest[:12]}…, its manifest says "
-                f"{str(manifest.meta.get('weights_digest'))[:12]}…"
-            )
-        read_json(folder / _TRAINER)
-        read_tensors(folder / _OPTIMIZER)
-    return manifest
 
 
 def load_trainer(
@@ -131,43 +108,17 @@ def load_trainer(
         UsageError: there are more ranks than micro-batches.
     """
     network = load_weights(folder)
-    with _readable(folder):
-        state = read_json(folder / _TRAINER)
+    with readable(folder):
+        state = read_json(folder / TRAINER)
         if settings is None:
             settings = TrainingSettings(**state["settings"])
         trainer = Trainer(game, network, settings, state["seed"], device, ranks=ranks)
         trainer.steps_done = state["steps_done"]
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]
-        tensors, _ = read_tensors(folder / _OPTIMIZER)
+        tensors, _ = read_tensors(folder / OPTIMIZER)
         _restore_optimizer(trainer, tensors)
     return trainer
-
-
-def _verify(folder: Path) -> Manifest:
-    """The manifest of a checkpoint that is what was committed."""
-    manifest = verify_folder(folder)
-    _check_kind(folder, manifest)
-    return manifest
-
-
-def _check_kind(folder: Path, manifest: Manifest) -> None:
-    check_kind(folder, manifest, CHECKPOINT_FORMAT, manifest.meta.get("checkpoint_version"))
-
-
-@contextmanager
-def _readable(folder: Path) -> Iterator[None]:
-    """Take what does not fit, though all digests are right, for what another version wrote.
-
-    This is not corruption, which would be quarantined and rebuilt: the file may be needed.
-    """
-    try:
-        yield
-    except _MISFITS as error:
-        raise UnknownVersionError(
-            f"checkpoint {folder} does not hold a trainer this version can read: {error!r}; "
-            "go on with the program that wrote it"
-        ) from error
 
 
 def _trainer_state(trainer: Trainer) -> Json:

@@ -14,7 +14,6 @@ on which no step is made, the held-out ones, show what the network has learnt.
 Dimensions: B positions, L columns for legal actions.
 """
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -31,6 +30,7 @@ from chess_snn.games.base import Game, ValueKind
 from chess_snn.nets import read_value
 from chess_snn.training.batch import as_tensor, assemble
 from chess_snn.training.checkpoint import load_trainer, load_weights, save_checkpoint
+from chess_snn.training.checkpoint_files import step_checkpoint, step_checkpoints
 from chess_snn.training.losses import blended_value, log_policy, value_loss
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.report import StepListener, TrainingReport
@@ -50,7 +50,6 @@ _FIRST_STEPS: Final = 16
 """Steps whose pace is measured, to know how many make a checkpoint's time."""
 _KEPT: Final = 2
 """Checkpoints at a time: where the newest is damaged, there is one to go back to."""
-_CHECKPOINT: Final = re.compile(r"step-(\d{9,})")
 _TRAINED_FIGURES: Final = (
     "total_loss", "value_loss", "policy_loss", "plies_left_loss", "policy_entropy",
     "gradient_norm", "learning_rate", "samples_per_s",
@@ -190,20 +189,6 @@ def train_supervised(
     for index in range(first, len(schedule.chunks)):
         run.learn(index)
     return run.trainer, run.points
-
-
-def step_checkpoint(folder: Path, step: int) -> Path:
-    """The place in ``folder`` of the checkpoint after ``step`` steps."""
-    return folder / f"step-{step:09d}"
-
-
-def step_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in ``folder``, rising by step, whole or not."""
-    found = {
-        int(name[1]): entry for entry in folder.glob("step-*")
-        if (name := _CHECKPOINT.fullmatch(entry.name))
-    }
-    return [found[step] for step in sorted(found)]
 
 
 def check_newest(folder: Path) -> None:

@@ -8,7 +8,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from chess_snn import training
 from chess_snn.campaign.artifacts.artifact import Check, Contents, Fault, Key, Whole
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CHECKPOINT, MATCH, CampaignFolder
@@ -26,6 +25,7 @@ from chess_snn.evaluation.match_files import match_fault
 from chess_snn.evaluation.match_result import DETAILS
 from chess_snn.games import get_game
 from chess_snn.process_pool import process_pool
+from chess_snn.training import check_checkpoint
 
 Expected = Callable[[CampaignFolder, Contents], Iterable[tuple[str, Any]]]
 
@@ -83,7 +83,7 @@ def check_generation(folder: CampaignFolder, path: Path) -> Whole:
 
 def check_step(_: CampaignFolder, path: Path) -> Whole:
     """Check the digests of a checkpoint."""
-    manifest = training.check_checkpoint(path)
+    manifest = check_checkpoint(path)
     return Whole(manifest, manifest.num_bytes)
 
 

@@ -7,7 +7,6 @@ which have digests. An edit of the first is found by the second.
 import os
 from typing import Any, Final
 
-from chess_snn import training
 from chess_snn.campaign.artifacts.table import top_folders
 from chess_snn.campaign.configuration.loading import build_config, config_values, flat_values
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
@@ -15,6 +14,7 @@ from chess_snn.campaign.stages.networks import FROZEN_SETTINGS
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError
+from chess_snn.training import step_checkpoints
 
 MAY_CHANGE: Final = frozenset(
     {*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"}
@@ -81,7 +81,7 @@ def _frozen_settings(folder: CampaignFolder) -> dict[str, Any] | None:
         # Those of the campaign that this one is a fork of were made under its settings.
         if folder.origin is None or not folder.origin.is_forked(folder.name_of(path))
     ]
-    for path in (*generations, *reversed(training.step_checkpoints(folder.supervised))):
+    for path in (*generations, *reversed(step_checkpoints(folder.supervised))):
         try:
             frozen = read_manifest(path).meta.get(FROZEN_SETTINGS)
         except CorruptDataError:

@@ -14,21 +14,23 @@ from pathlib import Path
 from typing import Final
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from chess_snn.errors import ConfigError, CorruptDataError, UnknownVersionError, UsageError
+from chess_snn.errors import ConfigError, CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.network import Network
+from chess_snn.nets.model.weight_files import (
+    FORMAT,
+    HALF_VERSION,
+    LENGTH_BYTES,
+    VERSION,
+    check_version,
+    header_end,
+    read_file,
+)
 
-FORMAT: Final = "chess-snn network"
-VERSION: Final = "2"
-HALF_VERSION: Final = "3"
-"""Version in which all numbers are stored in 16 bits."""
-_LENGTH_BYTES: Final = 8
-"""First bytes of a safetensors file, which say how long its header is."""
 _ALIGNMENT: Final = 8
 """Alignment of the tensors in a safetensors file, in bytes; spaces fill up its header."""
 
@@ -45,14 +47,14 @@ def write_tensors(
         OSError: the disk is full, say; safetensors' own way to a file raises an error of its own.
     """
     content = save(dict(tensors))
-    end = _header_end(content)
-    header = json.loads(content[_LENGTH_BYTES:end])
+    end = header_end(content)
+    header = json.loads(content[LENGTH_BYTES:end])
     if metadata:
         header = {"__metadata__": dict(sorted(metadata.items())), **header}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     with path.open("wb") as file:
-        file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+        file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
         file.write(memoryview(content)[end:])
 
 
@@ -88,15 +90,7 @@ def load_network(path: Path) -> Network:
         CorruptDataError: it is truncated, not a network of this program, or does not fit together.
     """
     tensors, metadata = read_tensors(path)
-    if metadata.get("format") != FORMAT:
-        raise CorruptDataError(
-            f"{path} is not a {FORMAT} file; only files of save_network are loaded"
-        )
-    if metadata.get("version") not in (VERSION, HALF_VERSION):
-        raise UnknownVersionError(
-            f"{path} has version {metadata.get('version')!r} of the {FORMAT} format, this program "
-            f"reads versions {VERSION} and {HALF_VERSION}; load it with the program that wrote it"
-        )
+    check_version(path, metadata)
     try:
         spec = get_game(metadata["game"]).spec
         config = NetConfig(**json.loads(metadata["config"]))
@@ -112,19 +106,6 @@ def load_network(path: Path) -> Network:
     return network.eval()
 
 
-def stored_game(path: Path) -> str:
-    """Name of the game that the network stored at ``path`` plays.
-
-    Raises:
-        UsageError: there is no such file.
-        CorruptDataError: it is not a network of this program.
-    """
-    _, metadata = read_tensors(path)
-    if "game" not in metadata:
-        raise CorruptDataError(f"{path} is not a {FORMAT} file: it does not name its game")
-    return metadata["game"]
-
-
 def network_digest(network: Network) -> str:
     """SHA-256, in hex, over names, types, shapes and bytes of all tensors, on any device."""
     digest = hashlib.sha256()
@@ -137,31 +118,9 @@ def network_digest(network: Network) -> str:
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and metadata that :func:`write_tensors` put at ``path``, on the CPU.
 
-    Raises:
-        UsageError: there is no such file.
-        CorruptDataError: it is not a safetensors file, or corrupt.
+    Raises as :func:`read_file`.
     """
-    if not path.is_file():
-        raise UsageError(f"no network at {path}; give the file that save_network wrote")
-    content = path.read_bytes()  # safetensors' own way from a file takes paths in UTF-8 alone
-    try:
-        return load(content), _metadata(content)
-    except (SafetensorError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CorruptDataError(
-            f"{path} is not a safetensors file, or is corrupt ({reason}); use an earlier one"
-        ) from error
-
-
-def _metadata(content: bytes) -> dict[str, str]:
-    """Key in the header of a safetensors file."""
-    header = json.loads(content[_LENGTH_BYTES:_header_end(content)])
-    return dict(header.get("__metadata__") or {})
-
-
-def _header_end(content: bytes) -> int:
-    """The offset at which the header of a safetensors file ends and its tensors begin."""
-    return _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
+    return read_file(path, load)
 
 
 def _check_fit(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
