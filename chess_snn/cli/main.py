@@ -1,7 +1,7 @@
 """The commands in one tree, each loaded when it is used; errors and Ctrl-C as users see them.
 
-The modules of commands load torch and numba, which takes seconds; the list of commands needs
-neither.
+The module of a command is imported for its options alone, and once more, whole, when the command
+runs (:func:`chess_snn.later.to_run`): help and completion do not wait for torch.
 """
 
 import errno

@@ -1,9 +1,15 @@
 """``chess-snn perft``: count the leaves of the game tree, to check the rules."""
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from chess_snn.later import to_run
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.games import get_game
+    from chess_snn.games.chess import perft, perft_divide
 
 _START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
@@ -22,10 +28,6 @@ def perft_command(
 
     chess-snn perft startpos 5
     """
-    # Here, because the kernels take a moment to load and --help should not wait for them.
-    from chess_snn.games import get_game  # noqa: PLC0415
-    from chess_snn.games.chess import perft, perft_divide  # noqa: PLC0415
-
     state = get_game("chess").parse_state(_START if fen == "startpos" else fen)
     start = time.perf_counter()
     if divide and depth > 0:
