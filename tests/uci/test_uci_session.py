@@ -484,6 +484,24 @@ def test_isready_ends_the_engine_where_preparing_fails_bug():
     gui.session.close()
 
 
+def test_commands_are_read_while_a_network_loads(model):
+    may_load = threading.Event()
+
+    def load(_text):
+        assert may_load.wait(PATIENCE_S)
+        return find_chess_model(str(model))
+
+    gui = Gui(load, Options(model="slow", hash_mib=16))
+    assert gui.session.handle("isready")
+    gui.send("setoption name MultiPV value 2", "uci")
+    assert gui.lines[-1] == "uciok"
+    assert "readyok" not in gui.lines
+    may_load.set()
+    assert not gui.session.handle("quit")
+    gui.session.close()
+    assert gui.lines[-1] == "readyok"
+
+
 def test_the_end_of_input_is_quit_and_a_gui_that_goes_is_the_end(talk):
     gui = talk()
     gui.session.run(iter(["position startpos", "go infinite"]))
