@@ -16,7 +16,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 __all__ = [
-    "exports", "load_deferred", "options_alone", "to_run", "torch", "zarr", "zarr_codecs",
+    "asyncio", "chess_engine", "exports", "load_deferred", "options_alone", "to_run", "torch",
+    "zarr", "zarr_codecs",
 ]
 
 
@@ -28,11 +29,15 @@ class _Later(ModuleType):
 
 
 if TYPE_CHECKING:
+    import asyncio
+
     import torch
     import zarr
+    from chess import engine as chess_engine
     from zarr import codecs as zarr_codecs
 else:
     torch, zarr, zarr_codecs = _Later("torch"), _Later("zarr"), _Later("zarr.codecs")
+    asyncio, chess_engine = _Later("asyncio"), _Later("chess.engine")
 
 
 class _Deferred:

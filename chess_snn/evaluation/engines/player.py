@@ -5,6 +5,8 @@
 make it as strong as the machine is idle, while nodes and depth are the same everywhere.
 """
 
+from __future__ import annotations
+
 import re
 import shutil
 import weakref
@@ -12,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import chess
-import chess.engine
 import numpy as np
 
 from chess_snn.errors import ConfigError, EngineError, IllegalMoveError
@@ -20,6 +21,7 @@ from chess_snn.evaluation.engines.pool import EnginePool, EngineSettings
 from chess_snn.evaluation.players import FORFEIT, VOID, ProgramFacts
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.known import ENGINE_FORMS
+from chess_snn.later import chess_engine
 from chess_snn.settings import check_range
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
@@ -150,7 +152,7 @@ def _executable(path: Path) -> Path:
     return path.absolute()
 
 
-def parse_engine(game: Game, text: str) -> tuple[str, chess.engine.Limit]:
+def parse_engine(game: Game, text: str) -> tuple[str, chess_engine.Limit]:
     """The engine that ``text`` names, installed or not, and how far it looks for one move.
 
     Returns:
@@ -174,4 +176,4 @@ def parse_engine(game: Game, text: str) -> tuple[str, chess.engine.Limit]:
         raise ConfigError(f"player {text!r} names no engine; known: {', '.join(ENGINE_FORMS)}")
     if game.spec.name != "chess":
         raise ConfigError(f"player {text!r} plays chess, not {game.spec.name}; use 'random'")
-    return engine, chess.engine.Limit(**{unit: amount})
+    return engine, chess_engine.Limit(**{unit: amount})

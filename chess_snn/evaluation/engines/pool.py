@@ -1,6 +1,7 @@
 """Several processes of one engine, which share out positions and are replaced when they fail."""
 
-import asyncio
+from __future__ import annotations
+
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -8,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import chess
-import chess.engine
 from pydantic import Field
 
 from chess_snn.cores import num_cores
 from chess_snn.errors import EngineError
-from chess_snn.evaluation.engines.process import Candidate, EngineFailureError, EngineProcess
+from chess_snn.evaluation import engines
 from chess_snn.known import ANSWER_S
+from chess_snn.later import asyncio, chess_engine
 from chess_snn.settings import settings_class
 
 _Result = TypeVar("_Result")
@@ -45,13 +46,13 @@ class EngineSettings:
 class EnginePool:
     """Answers positions on every process at once. One caller at a time."""
 
-    def __init__(self, program: Path, limit: chess.engine.Limit, settings: EngineSettings) -> None:
+    def __init__(self, program: Path, limit: chess_engine.Limit, settings: EngineSettings) -> None:
         """Nothing is started yet; every position is searched up to ``limit``."""
         self.failures = 0
         """Number of processes that were replaced."""
         self.last_failure: str | None = None
         self._program, self._limit, self._settings = program, limit, settings
-        self._processes: list[EngineProcess | None] = [None] * settings.num_processes
+        self._processes: list[engines.EngineProcess | None] = [None] * settings.num_processes
         self._failed_in_a_row = 0
         self._identity: str | None = None
         self._is_closed = False
@@ -67,7 +68,7 @@ class EnginePool:
         if self._identity is None:
             try:
                 self._identity = self._run(self._first_identity)
-            except EngineFailureError as failure:
+            except engines.EngineFailureError as failure:
                 raise EngineError(
                     f"engine {self._program} {failure}; is it a UCI engine, and does it run on "
                     "this machine?"
@@ -90,7 +91,9 @@ class EnginePool:
             boards, lambda process, board: process.best_move(board, limit, within_s)
         ))
 
-    def candidates(self, boards: Sequence[chess.Board], lines: int) -> list[list[Candidate]]:
+    def candidates(
+        self, boards: Sequence[chess.Board], lines: int
+    ) -> list[list[engines.Candidate]]:
         """At most ``lines`` moves for each position, best first.
 
         An engine begins without memory and then keeps it from one position to the next: with one
@@ -121,12 +124,12 @@ class EnginePool:
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
         if self._is_closed:
-            raise EngineFailureError("has been closed")
+            raise engines.EngineFailureError("has been closed")
         if self._thread is None:
             self._thread = _LoopThread()
         try:
             return self._thread.run(work)
-        except EngineFailureError:
+        except engines.EngineFailureError:
             raise
         except BaseException:  # Ctrl-C above all: the engines must not think on
             self.close()
@@ -135,13 +138,13 @@ class EnginePool:
     async def _first_identity(self) -> str:
         try:
             return (await self._running(0)).identity
-        except EngineFailureError:
+        except engines.EngineFailureError:
             await self._discard(0)
             raise
 
     async def _answers(
         self, boards: Sequence[chess.Board],
-        ask: Callable[[EngineProcess, chess.Board], Awaitable[_Result]],
+        ask: Callable[[engines.EngineProcess, chess.Board], Awaitable[_Result]],
     ) -> list[_Result | None]:
         answers: list[_Result | None] = [None] * len(boards)
         waiting = deque(range(len(boards)))
@@ -157,14 +160,14 @@ class EnginePool:
 
     async def _answer(
         self, seat: int, board: chess.Board,
-        ask: Callable[[EngineProcess, chess.Board], Awaitable[_Result]],
+        ask: Callable[[engines.EngineProcess, chess.Board], Awaitable[_Result]],
     ) -> _Result | None:
         for _ in range(1 + self._settings.restarts):
             if self._failed_in_a_row >= self._settings.give_up_after:
                 return None
             try:
                 answer = await ask(await self._running(seat), board)
-            except EngineFailureError as failure:
+            except engines.EngineFailureError as failure:
                 self.failures += 1
                 self.last_failure = f"{failure} in {board.fen()!r}"
                 await self._discard(seat)
@@ -174,11 +177,11 @@ class EnginePool:
         self._failed_in_a_row += 1
         return None
 
-    async def _running(self, seat: int) -> EngineProcess:
+    async def _running(self, seat: int) -> engines.EngineProcess:
         """The process of a seat, greeted."""
         process = self._processes[seat]
         if process is None:
-            process = await EngineProcess.start(self._program)
+            process = await engines.EngineProcess.start(self._program)
             self._processes[seat] = process
             await process.greet(self._settings.start_s)
         return process
@@ -200,7 +203,7 @@ def engine_identity(program: Path) -> str:
     Raises:
         EngineError: it does not start, or does not answer as an engine would.
     """
-    pool = EnginePool(program, chess.engine.Limit(nodes=1), EngineSettings(processes=1))
+    pool = EnginePool(program, chess_engine.Limit(nodes=1), EngineSettings(processes=1))
     try:
         return pool.identity
     finally:
