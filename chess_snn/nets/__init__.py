@@ -11,7 +11,6 @@ from chess_snn.later import exports
 if TYPE_CHECKING:
     from chess_snn.nets.analysis.activity import LayerActivity, record_activity
     from chess_snn.nets.analysis.counts import (
-        LayerSpikes,
         SpikeCounts,
         WorkCounts,
         count_spikes,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator
     from chess_snn.nets.gpu.cuda_evaluator import CudaEvaluator
     from chess_snn.nets.gpu.gpu_faults import LEAVE_OUT, explain, gpu_fault
-    from chess_snn.nets.inference import InferenceNetwork, InferenceOutput, freeze, usual_layers
+    from chess_snn.nets.inference import InferenceOutput, freeze, usual_layers
     from chess_snn.nets.making import make_evaluator
     from chess_snn.nets.model.config import (
         MOST_TICKS,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from chess_snn.nets.model.neuron import has_triton
     from chess_snn.nets.model.planes import expand_planes, network_input
     from chess_snn.nets.model.values import read_value, value_target
-    from chess_snn.nets.model.weight_files import stored_digest, stored_game
+    from chess_snn.nets.model.weight_files import stored_game
     from chess_snn.nets.model.weights import (
         load_network,
         network_digest,
