@@ -17,8 +17,8 @@ import chess
 import numpy as np
 import typer
 
-from benchmarks.harness import Pace, Quick, Report, Work, benchmark, rate, rates_in_turn
-from benchmarks.random_data import STEPPED_GAMES, stepping
+from benchmarks.harness import Pace, Quick, Report, Work, benchmark, rates_in_turn
+from benchmarks.random_data import ENV_BAR, STEPPED_GAMES, stepping, stepping_env
 from chess_snn.errors import UsageError
 from chess_snn.games import get_game
 from chess_snn.games.bits import ONE, ZERO, count_trailing_zeros, population_count
@@ -74,12 +74,16 @@ def _measure_chess(report: Report, pace: Pace) -> None:
         "kernels, rules": stepping("chess", with_planes=False),
         "python-chess, rules and planes": _python_chess(_play_rules_and_planes),
         "kernels, rules and planes": stepping("chess", with_planes=True),
+        "make_env, rules": stepping_env("chess", with_planes=False),
+        "make_env, rules and planes": stepping_env("chess", with_planes=True),
     }, pace)
     for name, pace_of_it in rates.items():
         report.add(name, pace_of_it, "positions/s")
     for what, bar in (("rules", RULES_BAR), ("rules and planes", PLANES_BAR)):
         ratio = rates[f"kernels, {what}"] / rates[f"python-chess, {what}"]
         report.add(f"ratio, {what}", ratio, "x", at_least=bar)
+        share = rates[f"make_env, {what}"] / rates[f"kernels, {what}"]
+        report.add(f"make_env, share of the kernels' speed, {what}", share, "", at_least=ENV_BAR)
     report.note(
         f"random play, one core, median of {pace.rounds} rounds of {pace.turn_s:g} s, "
         f"{STEPPED_GAMES} games a batch"
@@ -171,8 +175,14 @@ def _measure_2048(report: Report, pace: Pace, *, quick: bool) -> None:
     moves_per_s, _ = _whole_games(0, pace.rounds)
     report.add("random moves, whole games", moves_per_s, "moves/s", at_least=RANDOM_BAR)
     for name, with_planes in (("", False), (" with planes", True)):
-        stepped = rate(stepping("2048", with_planes), pace)
-        report.add(f"random moves, step by step{name}", stepped, "moves/s")
+        rates = rates_in_turn({
+            "step by step": stepping("2048", with_planes),
+            "make_env": stepping_env("2048", with_planes),
+        }, pace)
+        for way, stepped in rates.items():
+            report.add(f"random moves, {way}{name}", stepped, "moves/s")
+        report.add(f"make_env, share of the kernels' speed{name}",
+                   rates["make_env"] / rates["step by step"], "", at_least=ENV_BAR)
     for depth in (1, 2) if quick else (1, 2, 3):
         moves_per_s, scores = _whole_games(depth, pace.rounds)
         is_barred = depth == 2

@@ -1,9 +1,27 @@
-"""chess-snn: a spiking neural network learns chess by playing itself."""
+"""chess-snn: a spiking neural network learns chess by playing itself.
+
+The names of ``__all__`` are the public interface; the errors are in :mod:`chess_snn.errors`. A name
+is loaded when it is used first: importing the package loads neither torch nor numba.
+
+>>> import chess, chess_snn
+>>> net = chess_snn.load("chess")
+>>> net.search(chess.Board("6k1/5ppp/8/8/8/8/8/K3R3 w - - 0 1"), simulations=32).move.uci()
+'e1e8'
+"""
 
 import os
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from chess_snn.api.answers import Analysis, Evaluation, Spikes
+    from chess_snn.api.campaigns import Campaign, open_campaign, start_campaign
+    from chess_snn.api.environment import Env, make_env, pettingzoo_env
+    from chess_snn.api.matches import Match, Player, play_match, player
+    from chess_snn.api.network import Net, load
 
 # torch's threads spin while they wait for each other. Where another process wants the core they
 # spin on, two threads train ten times slower than one; asleep, they lose next to nothing. OpenMP
@@ -21,3 +39,43 @@ try:
     __version__ = version("chess-snn")
 except PackageNotFoundError:  # a checkout on the path that was never installed
     __version__ = "0+uninstalled"
+
+__all__ = [
+    "Analysis",
+    "Campaign",
+    "Env",
+    "Evaluation",
+    "Match",
+    "Net",
+    "Player",
+    "Spikes",
+    "load",
+    "make_env",
+    "open_campaign",
+    "pettingzoo_env",
+    "play_match",
+    "player",
+    "start_campaign",
+]
+
+_MODULES: Final = {
+    "answers": ("Analysis", "Evaluation", "Spikes"),
+    "campaigns": ("Campaign", "open_campaign", "start_campaign"),
+    "environment": ("Env", "make_env", "pettingzoo_env"),
+    "matches": ("Match", "Player", "play_match", "player"),
+    "network": ("Net", "load"),
+}
+"""The public names by their module of :mod:`chess_snn.api`."""
+_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is used (PEP 562)."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"chess_snn.api.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not, and what is loaded."""
+    return sorted({*globals(), *__all__})

@@ -9,6 +9,8 @@
      │   ├─ IllegalMoveError      a well-formed move that the position does not allow
      │   ├─ EngineError           an engine that is not installed, or cannot play
      │   ├─ RatingError           games from which the ratings asked for do not follow
+     │   ├─ ExtraError            something that an extra of the package would install
+     │   ├─ ClosedError           a network that was closed
      │   ├─ ClusterError          a scheduler or workers that are not available as configured
      │   └─ CampaignError         a campaign folder that cannot be used as asked
      │       ├─ CampaignLockedError   another process is writing it
@@ -98,6 +100,18 @@ class RatingError(UsageError):
     """Games from which the ratings asked for do not follow."""
 
     code = "rating"
+
+
+class ExtraError(UsageError):
+    """Something is needed that an extra of the package installs."""
+
+    code = "extra"
+
+
+class ClosedError(UsageError):
+    """A network was asked after it was closed."""
+
+    code = "closed"
 
 
 class ClusterError(UsageError):

@@ -89,9 +89,9 @@ def test_the_public_names_of_a_package_exist(package):
 
 
 CODES = {
-    "campaign", "campaign.locked", "campaign.removed", "cluster", "config", "corrupt",
+    "campaign", "campaign.locked", "campaign.removed", "closed", "cluster", "config", "corrupt",
     "corrupt.folder", "corrupt.lost", "corrupt.version", "device-trial", "engine", "engine.failed",
-    "failed", "illegal-move", "memory", "position", "protocol", "rating", "scheduler.lost",
+    "extra", "failed", "illegal-move", "memory", "position", "protocol", "rating", "scheduler.lost",
     "server.gone", "server.in-use", "server.start", "services", "tracking",
     "training.diverged", "training.rank-lost", "usage", "workers.lost",
 }

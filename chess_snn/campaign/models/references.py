@@ -20,6 +20,7 @@ from chess_snn.evaluation.named_players import (
     nearest_player,
     split_dilution,
 )
+from chess_snn.extras import fetch_model
 from chess_snn.known import (
     KNOWN_MODELS,
     KNOWN_PLAYERS,
@@ -31,6 +32,8 @@ from chess_snn.known import (
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import check_range
 from chess_snn.wording import nearest
+
+_SHORT_NAMES: Final = tuple(name.removeprefix(SHIPPED) for name in SHIPPED_MODELS)
 
 AT_CHAMPION: Final = "champion"
 """Stands for a generation: the campaign's champion."""
@@ -48,7 +51,8 @@ _GENERATION_FOLDER = re.compile(r"gen-([0-9]{1,12})")
 
 
 def find_model(
-    text: str, fetch: FetchModel, *, game: str | None = None, simulations: int | None = None
+    text: str, fetch: FetchModel = fetch_model, *, game: str | None = None,
+    simulations: int | None = None,
 ) -> Model:
     """The model that ``text`` names; see ``KNOWN_MODELS``.
 
@@ -71,6 +75,8 @@ def find_model(
         if simulations is not None:
             asked, own, percent = _split_budget(text, simulations)
         name, play = split_play(asked)
+        if name in _SHORT_NAMES and not Path(name).exists():
+            asked, name = SHIPPED + asked, SHIPPED + name
         if is_registered(name):
             model = replace(_find_model(str(fetch(name))), label=name)
         else:
@@ -89,7 +95,7 @@ def model_in(folder: Path) -> Model:
 def check_game(what: str, found: str, wanted: str) -> None:
     """Raise UsageError unless ``what`` is of the game ``wanted`` and not another, ``found``."""
     if found != wanted:
-        raise UsageError(f"{what} is of the game {found}, and this command needs {wanted} here")
+        raise UsageError(f"{what} is of the game {found}; give one of {wanted}")
 
 
 def _split_budget(text: str, simulations: int) -> tuple[str, int, float | None]:
@@ -152,7 +158,7 @@ def _nearest_model(text: str) -> str | None:
         str(entry) for entry in (path.parent.iterdir() if path.parent.is_dir() else ())
         if entry.is_dir() or entry.suffix == Path(WEIGHTS).suffix
     ]
-    near = nearest(text.partition("@")[0], [*SHIPPED_MODELS, *beside])
+    near = nearest(text.partition("@")[0], [*SHIPPED_MODELS, *_SHORT_NAMES, *beside])
     return near if near is None or generation is None else f"{near}@{generation}"
 
 

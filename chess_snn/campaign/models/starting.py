@@ -18,6 +18,7 @@ from chess_snn.campaign.store.origin import Origin
 from chess_snn.data import link_folder, read_manifest
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import UsageError
+from chess_snn.extras import fetch_model
 from chess_snn.nets import SIZES, NetConfig
 from chess_snn.types import Json
 
@@ -79,7 +80,7 @@ class Start:
             )
 
 
-def find_start(text: str, fetch: FetchModel) -> Start:
+def find_start(text: str, fetch: FetchModel = fetch_model) -> Start:
     """The network that ``text`` names, to start a campaign from; see :func:`.find_model`.
 
     Raises:

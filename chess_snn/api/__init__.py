@@ -1,0 +1,1 @@
+"""The public interface behind ``import chess_snn``, one topic a module."""
