@@ -22,11 +22,20 @@ PAGES = {
 """Places in the site of files outside of docs/."""
 
 
-class PlainRoles(griffe.Extension):
-    """Docstrings with Markdown's code where they have roles and blocks of reStructuredText."""
+class Sources(griffe.Extension):
+    """What the reference takes otherwise from sources than Griffe does."""
+
+    def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
+        """Count as public the names that a package loads when they are asked for."""
+        if "exports" in mod.members:
+            mod.exports = [
+                name for name, member in mod.members.items()
+                if isinstance(member, griffe.Alias) and name != "exports"
+                and member.target_path.startswith("chess_snn.")
+            ]
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite the docstring of a module, class, function or attribute."""
+        """Write Markdown's code in place of roles and blocks of reStructuredText."""
         if obj.docstring:
             text = re.sub(r":(?:mod|func|class|meth|attr|data|exc):`~?([^`]*)`", r"`\1`",
                           obj.docstring.value)
@@ -50,11 +59,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def public_packages() -> list[str]:
-    """Packages that say in ``__all__`` what they offer."""
+    """Packages that offer names of their modules."""
     return sorted(
         ".".join(path.parent.relative_to(ROOT).parts)
         for path in (ROOT / "chess_snn").rglob("__init__.py")
-        if re.search(r"^__all__\b", path.read_text(), re.MULTILINE)
+        if re.search(r"^(__all__| *__getattr__) = ", path.read_text(), re.MULTILINE)
     )
 
 
