@@ -3,13 +3,13 @@
 import glob
 import hashlib
 import platform
-import runpy
+import re
 import subprocess
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from chess_snn import __version__
 from chess_snn.cores import num_cores
@@ -40,11 +40,12 @@ def sources_digest(
 
 
 @cache
-def torch_build() -> dict[str, Any]:
-    """The names in ``torch.version``, such as ``cuda``; torch itself is not loaded."""
+def torch_build() -> dict[str, str]:
+    """Texts in ``torch.version``, such as ``cuda`` if it is built for CUDA; torch is not loaded."""
     torch = find_spec("torch")
     assert torch is not None
-    return runpy.run_path(str(Path(str(torch.origin)).with_name("version.py")))
+    text = Path(str(torch.origin)).with_name("version.py").read_text(encoding="utf-8")
+    return dict(re.findall(r"^(\w+)(?:: \S+)? = '(.*)'$", text, re.MULTILINE))
 
 
 @cache

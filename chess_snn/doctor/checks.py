@@ -56,7 +56,7 @@ def check_versions() -> Iterator[Finding]:
 
 def check_gpus() -> Iterator[Finding]:
     """Each GPU that torch sees, by a matrix product and a Triton kernel on it."""
-    torch_version, build = torch_build()["__version__"], torch_build()["cuda"]
+    torch_version, build = torch_build()["__version__"], torch_build().get("cuda")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if build is None:
         if DRIVER.exists():
