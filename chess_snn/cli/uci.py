@@ -17,7 +17,7 @@ from chess_snn.later import to_run
 from chess_snn.uci import Options
 
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.campaign.models.model import Model
+    from chess_snn.api.network import Net, load
     from chess_snn.cli.players import find_model
     from chess_snn.games import get_game
     from chess_snn.uci import Session
@@ -26,9 +26,9 @@ _GAME: Final = "chess"
 """The only one that UCI knows."""
 
 
-def find_chess_model(text: str) -> Model:
-    """The network of chess that ``text`` names."""
-    return find_model(text, _GAME)
+def load_chess(text: str) -> Net:
+    """The network of chess that ``text`` names, loaded."""
+    return load(text, game=_GAME)
 
 
 def uci_command(
@@ -49,11 +49,11 @@ def uci_command(
         model=model, simulations=simulations, threads=threads or num_cores(), device=device
     )
     if model:
-        find_chess_model(model)  # report a missing model before the UCI handshake
+        find_model(model, _GAME)  # report a missing model before the UCI handshake
     # Input may be any bytes, and answers may quote it.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    Session(get_game(_GAME), find_chess_model, _tell, options).run(_lines())
+    Session(get_game(_GAME), load_chess, _tell, options).run(_lines())
 
 
 def _lines() -> Iterator[str]:

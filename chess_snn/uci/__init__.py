@@ -2,7 +2,7 @@
 
 ::
 
-    session = Session(get_game("chess"), find_model, tell=print, options=Options(model="runs/a"))
+    session = Session(get_game("chess"), load, tell=print, options=Options(model="runs/a"))
     session.run(sys.stdin)
 
 A session reads commands in the thread that runs it; each ``go`` searches in a thread of its own.

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from chess_snn import nets
-from chess_snn.campaign.models.model import Model
+from chess_snn.api.network import Net
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
-from chess_snn.nets import OwnedEvaluator
 from chess_snn.search import GrowingTree
 from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.options import Options
@@ -58,27 +57,23 @@ class Pace:
             self._leaves = min(2 * self._leaves, self._most_leaves)
 
 
-FindModel = Callable[[str], Model]
-"""Finds what a text names; raises a ChessSnnError where it cannot."""
+OpenNet = Callable[[str], Net]
+"""Loads the network that a text names; raises a ChessSnnError where it cannot."""
 
 
 class Engine:
     """The network and the tree of one game. For one thread at a time."""
 
-    def __init__(
-        self, game: Game, find_model: FindModel, tell: LogFn,
-        load: Callable[[Model, Game], nets.Network] = Model.load,
-    ) -> None:
+    def __init__(self, game: Game, open_net: OpenNet, tell: LogFn) -> None:
         self.game = game
-        self._find_model, self._tell, self._load_network = find_model, tell, load
-        self._model: Model | None = None
-        self._network: nets.Network | None = None
+        self._open_net, self._tell = open_net, tell
+        self._loaded: Net | None = None
         self._model_text = ""
         self._refused_text: str | None = None
         self.refusal = ""
         """Why the last request failed, and the fix; empty where it succeeded."""
         self._built_for: tuple[object, ...] = ()
-        self._evaluator: OwnedEvaluator | None = None
+        self._playing: Net | None = None
         self._tree: GrowingTree | None = None
         self._pace: Pace | None = None
         self._planted: Position | None = None
@@ -110,7 +105,7 @@ class Engine:
         """
         if options.model not in (self._model_text, self._refused_text):
             self._load(options.model)
-        if self._model is None or self._network is None:
+        if self._loaded is None:
             return
         wanted = (
             self._model_text, options.device, options.ticks, options.precision, options.threads,
@@ -118,7 +113,7 @@ class Engine:
         )
         if wanted != self._built_for:
             try:
-                self._build(self._model, self._network, options)
+                self._build(self._loaded, options)
                 self.refusal = ""
             except (ChessSnnError, MemoryError) as error:
                 self.refusal = str(error)
@@ -153,62 +148,62 @@ class Engine:
 
     def close(self) -> None:
         """End the network's threads."""
-        if self._evaluator is not None:
-            self._evaluator.close()
-        self._evaluator, self._tree, self._built_for = None, None, ()
+        if self._playing is not None:
+            self._playing.close()
+        self._playing, self._tree, self._built_for = None, None, ()
 
     def _load(self, text: str) -> None:
         self._refused_text = None
         if not text:
             self.close()
-            self._model, self._network, self._model_text, self.refusal = None, None, "", ""
+            self._loaded, self._model_text, self.refusal = None, "", ""
             return
         try:
-            model = self._find_model(text)
-            network = self._load_network(model, self.game)
+            loaded = self._open_net(text)
         except (ChessSnnError, OSError) as error:
-            stays = f"; {self._model.label} stays" if self._model else ""
+            stays = f"; {self._loaded.name} stays" if self._loaded else ""
             self.refusal = (
                 f"cannot use model {text}: {error}{stays}; ucinewgame tries it again"
             )
             self._tell(f"info string {self.refusal}")
             self._refused_text = text
             return
-        self._model, self._network, self._model_text = model, network, text
-        self._tell(f"info string model {model.label}")
+        self._loaded, self._model_text = loaded, text
+        self._tell(f"info string model {loaded.name}")
 
-    def _build(self, model: Model, trained: nets.Network, options: Options) -> None:
-        network = self._with_ticks(trained, options.ticks)
-        precision = model.precision if options.precision == "model" else options.precision
-        leaves = _LEAVES_A_THREAD * options.threads
-        evaluator = nets.make_evaluator(
-            network, device=options.device, precision=precision, num_threads=options.threads,
-        )
+    def _build(self, loaded: Net, options: Options) -> None:
+        net, leaves = self._placed(loaded, options), _LEAVES_A_THREAD * options.threads
         try:
             tree = GrowingTree(
-                self.game, evaluator, model.search, memory_mib=options.hash_mib,
+                self.game, net.evaluator, net.settings, memory_mib=options.hash_mib,
                 most_leaves=leaves,
             )
         except (MemoryError, ChessSnnError):
-            evaluator.close()
+            net.close()
             raise
         self.close()
-        self._evaluator, self._tree, self._pace = evaluator, tree, Pace(leaves)
+        self._playing, self._tree, self._pace = net, tree, Pace(leaves)
         self._planted = None
         self._warm_up(tree, self._pace)
 
-    def _with_ticks(self, network: nets.Network, ticks: int) -> nets.Network:
-        """The network, or one with the same weights that runs for another number of ticks."""
-        trained = network.config.ticks
-        if ticks in (0, trained):
-            return network
+    def _placed(self, loaded: Net, options: Options) -> Net:
+        """The network where ``options`` want it, and with their ticks if it can have them."""
+        precision = None if options.precision == "model" else options.precision
+        place = partial(
+            loaded.copy, device=options.device, precision=precision, threads=options.threads
+        )
+        trained = loaded.network.config.ticks
+        if options.ticks in (0, trained):
+            return place()
         try:
-            other = network.with_ticks(ticks)
+            other = place(ticks=options.ticks)
         except ConfigError as error:
-            self._tell(f"info string Ticks {ticks} is not possible: {error}; it keeps {trained}")
-            return network
+            self._tell(
+                f"info string Ticks {options.ticks} is not possible: {error}; it keeps {trained}"
+            )
+            return place()
         self._tell(
-            f"info string network rebuilt with {ticks} ticks and the same weights; it was "
+            f"info string network rebuilt with {options.ticks} ticks and the same weights; it was "
             f"trained with {trained}"
         )
         return other

@@ -18,7 +18,7 @@ from chess_snn.games.base import Game
 from chess_snn.types import LogFn
 from chess_snn.uci.commands import parse_go, parse_option, parse_position, split_line
 from chess_snn.uci.console import bench, board_lines, count_moves, evaluate
-from chess_snn.uci.engine import Engine, FindModel
+from chess_snn.uci.engine import Engine, OpenNet
 from chess_snn.uci.options import Options, declare, set_option
 from chess_snn.uci.position import Position
 from chess_snn.uci.searching import Orders, Running, Search, Work
@@ -30,12 +30,12 @@ class Session:
     """One engine and its GUI. Call :meth:`run`, or :meth:`close` at the end."""
 
     def __init__(
-        self, game: Game, find_model: FindModel, tell: LogFn, options: Options
+        self, game: Game, open_net: OpenNet, tell: LogFn, options: Options
     ) -> None:
         """``tell`` takes one line to the GUI; an OSError it raises means that the GUI has gone."""
         self._game = game
         self._output = _Output(tell)
-        self._engine = Engine(game, find_model, self._output.tell)
+        self._engine = Engine(game, open_net, self._output.tell)
         self._defaults = self._options = options
         self._position = Position(game)
         self._refused = ""

@@ -9,48 +9,29 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from chess_snn import nets
+from chess_snn.api.answers import Spikes
+from chess_snn.api.network import Net
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.models.references import AT_CHAMPION, REGISTERED
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.typed_json import FileMark, file_mark
 from chess_snn.errors import ChessSnnError, CorruptDataError, UsageError
-from chess_snn.games import get_game
-from chess_snn.games.base import Game, GameBatch
 from chess_snn.known import GAME_NAMES, SHIPPED, SHIPPED_FOLDER
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
-from chess_snn.uci.engine import FindModel
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_LOADED: Final = 4
 """Networks kept in memory besides those of connections."""
+FindModel = Callable[[str], Model]
+"""Finds what a text names; raises a ChessSnnError where it cannot."""
 ASK_AGAIN_S: Final = 30.0
 """The registry is asked again after this time, because an alias may move."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedNetwork:
-    """A network in float32, as it was trained."""
-
-    model: Model
-    network: nets.Network
-    mark: FileMark
-    """Mark of the file of weights when it was read."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while spikes are recorded, which hooks into the network's layers."""
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Differs from that of every other network, and of the same one played otherwise."""
-        model = self.model
-        return model.weights, self.mark, model.in_play
 
 
 class RegisteredVersions:
@@ -91,7 +72,7 @@ class Networks:
         self._find_model, self._named, self._campaign = find_model, tuple(named), campaign
         self._versions = versions
         self._registered: dict[str, tuple[float, Model]] = {}
-        self._loaded: OrderedDict[tuple[Path, int], LoadedNetwork] = OrderedDict()
+        self._loaded: OrderedDict[tuple[object, ...], tuple[FileMark, Net]] = OrderedDict()
         self._lock = threading.Lock()
 
     def catalogue(self) -> list[Json]:
@@ -143,22 +124,21 @@ class Networks:
         self._registered[text] = now_s, model
         return model
 
-    def load(self, model: Model) -> LoadedNetwork:
+    def load(self, model: Model) -> Net:
         """The network of ``model``; one whose file is unchanged is not read again.
 
         Raises:
             ChessSnnError: the file is damaged.
         """
         with self._lock:
-            key = model.weights, model.in_play.ticks
+            key = model.weights, model.label, model.in_play
             mark, known = file_mark(model.weights), self._loaded.pop(key, None)
-            if known is None or known.mark != mark:
-                network = model.load(get_game(model.game)).eval()
-                known = LoadedNetwork(model, network, mark)
+            if known is None or known[0] != mark:
+                known = mark, Net(model)
             self._loaded[key] = known
             while len(self._loaded) > _MOST_LOADED:
                 self._loaded.popitem(last=False)
-            return replace(known, model=model)
+            return known[1]
 
     def _named_entries(self) -> list[Json]:
         """Return those of the command line; one that is gone is left out.
@@ -211,8 +191,8 @@ def _shipped() -> list[Json]:
 _LENGTH: Final = struct.Struct("<I")
 
 
-def spikes_frame(loaded: LoadedNetwork, game: Game, row: GameBatch, facts: Json) -> bytes:
-    """The spikes of the one position in ``row``, in float32; a ReLU baseline has no layers.
+def spikes_frame(spikes: Spikes, facts: Json) -> bytes:
+    """The spikes of one position; a ReLU baseline has no layers.
 
     A frame is the length of its header (uint32, little-endian), the header (JSON, UTF-8) and the
     spikes of all layers behind each other: a byte a neuron and tick of integer neurons, which may
@@ -222,31 +202,24 @@ def spikes_frame(loaded: LoadedNetwork, game: Game, row: GameBatch, facts: Json)
     ``facts`` come first in its header; then the spikes and their share of what is possible, and the
     operations without zeros, and dense ones.
     """
-    planes_BPHW = nets.network_input(game.planes(row.state), game.spec.board_shape)
-    with loaded.lock:
-        recorded = nets.record_activity(loaded.network, planes_BPHW)[0]
-        counts = nets.count_work(loaded.network, planes_BPHW)
-    layers = {name: layer.spikes_TX for name, layer in recorded.items()}
-    most = loaded.network.config.most_spikes  # of a neuron in one tick
-    chances = {name: most * spikes_TX.size for name, spikes_TX in layers.items()}
-    spikes = {name: int(spikes_TX.sum(dtype=np.int64)) for name, spikes_TX in layers.items()}
-    total = sum(spikes.values())
+    counts, rates, most = spikes.counts, spikes.rates, spikes.most
     header = json.dumps({
-        **facts, "total": total, "share": total / sum(chances.values()) if chances else 0.0,
+        **facts, "total": spikes.total, "share": spikes.rate,
         "most": most, "bits": 1 if most == 1 else 8,
         "work": {
-            name: counts.total(name) for name in ("accumulates", "multiply_accumulates", "dense")
+            name: spikes.work.total(name)
+            for name in ("accumulates", "multiply_accumulates", "dense")
         },
         "layers": [
             {
-                "name": name, "shape": list(spikes_TX.shape), "spikes": spikes[name],
-                "rate": spikes[name] / chances[name],
+                "name": name, "shape": list(spikes_TX.shape), "spikes": counts[name],
+                "rate": rates[name],
             }
-            for name, spikes_TX in layers.items()
+            for name, spikes_TX in spikes.items()
         ],
     }).encode()
     packed = (
         (np.packbits(spikes_TX) if most == 1 else spikes_TX).tobytes()
-        for spikes_TX in layers.values()
+        for spikes_TX in spikes.values()
     )
     return b"".join([_LENGTH.pack(len(header)), header, *packed])

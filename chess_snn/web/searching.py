@@ -13,19 +13,17 @@ from typing import Final
 import chess
 import numpy as np
 
-from chess_snn import nets
-from chess_snn.errors import ChessSnnError, UsageError
-from chess_snn.evaluation.analysis import analyse
-from chess_snn.games.base import Game, GameBatch
+from chess_snn.api.network import Net
+from chess_snn.errors import UsageError
+from chess_snn.games.base import GameBatch
 from chess_snn.games.chess import moves_of
-from chess_snn.nets import OwnedEvaluator
-from chess_snn.search import Line, TreeSearch, make_tree_search
+from chess_snn.search import Line
 from chess_snn.types import Json
 from chess_snn.uci.engine import Engine
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
 from chess_snn.uci.report import moves_to_mate, wdl_per_mille
-from chess_snn.web.networks import LoadedNetwork, Networks, spikes_frame
+from chess_snn.web.networks import Networks, spikes_frame
 from chess_snn.web.positions import CHESS, TILES, chess_position, ending, legal_of, tiles_row
 from chess_snn.web.protocol import ChessGame, SearchRequest, TilesGame
 
@@ -56,16 +54,17 @@ class Searcher:
     def __init__(self, networks: Networks, place: Place) -> None:
         self._networks, self._place = networks, place
         self._engine: Engine | None = None
-        self._engine_of: tuple[object, ...] = ()
-        self._tiles: _TilesSearch | None = None
+        self._tiles: Net | None = None
+        self._net: Net | None = None
+        """The network that either was made for."""
 
     def close(self) -> None:
         """End the networks' threads."""
         if self._engine is not None:
             self._engine.close()
         if self._tiles is not None:
-            self._tiles.evaluator.close()
-        self._engine = self._tiles = None
+            self._tiles.close()
+        self._engine = self._tiles = self._net = None
 
     def search(self, request: SearchRequest, stop: threading.Event, send: Send) -> None:
         """Search until the budget is spent or ``stop`` is set; ``send`` gets all that is found.
@@ -76,71 +75,70 @@ class Searcher:
         model = self._networks.find(request.model)
         if model.game != request.game.kind:
             raise UsageError(f"{request.model} plays {model.game}, not {request.game.kind}")
-        loaded = self._networks.load(model)
+        net = self._networks.load(model)
+        if net is not self._net:
+            self.close()
+            self._net = net
         if isinstance(request.game, ChessGame):
-            self._search_chess(request, request.game, loaded, stop, send)
+            self._search_chess(request, request.game, net, stop, send)
         else:
-            self._search_tiles(request, request.game, loaded, stop, send)
+            self._search_tiles(request, request.game, net, stop, send)
 
     def _search_chess(
-        self, request: SearchRequest, game: ChessGame, loaded: LoadedNetwork,
+        self, request: SearchRequest, game: ChessGame, net: Net,
         stop: threading.Event, send: Send,
     ) -> None:
         start_s, position = time.monotonic(), chess_position(game)
         if (over := ending(position.board)) is not None or not position.is_searchable:
             reason = over[0] if over else "neither side can mate"
             raise UsageError(f"the game is over ({reason}); there is nothing to search")
-        engine = self._prepared_engine(loaded)
-        _ChessSearch(engine, position, request, loaded, start_s, send).run(stop)
+        if self._engine is None:
+            self._engine = self._prepared_engine(net)
+        _ChessSearch(self._engine, position, request, net, start_s, send).run(stop)
 
-    def _prepared_engine(self, loaded: LoadedNetwork) -> Engine:
-        if self._engine is not None and self._engine_of == loaded.identity:
-            return self._engine
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
-        engine = Engine(
-            CHESS, lambda _text: loaded.model, lambda _line: None,
-            lambda _model, _game: loaded.network,
-        )
+    def _prepared_engine(self, net: Net) -> Engine:
+        engine = Engine(CHESS, lambda _text: net, lambda _line: None)
         engine.prepare(Options(
-            model=loaded.model.label, device=self._place.device, threads=self._place.threads,
+            model=net.name, device=self._place.device, threads=self._place.threads,
             hash_mib=TREE_MIB,
         ))
         if engine.refusal:
             raise UsageError(engine.refusal)
-        self._engine, self._engine_of = engine, loaded.identity
         return engine
 
     def _search_tiles(
-        self, request: SearchRequest, game: TilesGame, loaded: LoadedNetwork,
-        stop: threading.Event, send: Send,
+        self, request: SearchRequest, game: TilesGame, net: Net, stop: threading.Event, send: Send,
     ) -> None:
         start_s, (row, _) = time.monotonic(), tiles_row(game)
         if not len(legal_of(row)):
             raise UsageError("the game is over; there is nothing to search")
-        simulations = request.simulations
-        wanted = *loaded.identity, simulations
-        if self._tiles is None or self._tiles.wanted != wanted:
-            if self._tiles is not None:
-                self._tiles.evaluator.close()
-                self._tiles = None
-            self._tiles = _TilesSearch.make(loaded, simulations, self._place, wanted)
-        send(_spikes_of(request, loaded, TILES, row, "position", ""))
-        body = self._tiles.result(row, stop)
-        seconds = time.monotonic() - start_s
-        send({"type": "result", "id": request.id, "model": loaded.model.label,
-              "seconds": seconds, **body})
+        if self._tiles is None:
+            self._tiles = net.copy(device=self._place.device, threads=self._place.threads)
+        send(_spikes_of(request, net, row, "position", ""))
+        found = self._tiles.search(
+            TILES.format_state(row.state[0]), request.simulations, is_stopped=stop.is_set
+        )
+        send({
+            "type": "result", "id": request.id, "model": net.name,
+            "seconds": time.monotonic() - start_s, "score_to_go": found.value_stm,
+            "candidates": [
+                {
+                    "move": candidate.move, "visits": candidate.visits,
+                    "policy": candidate.prior, "points": candidate.value_stm,
+                }
+                for candidate in found.candidates
+            ],
+        })
 
 
 class _ChessSearch:
     """One search of a chess position."""
 
     def __init__(
-        self, engine: Engine, position: Position, request: SearchRequest, loaded: LoadedNetwork,
+        self, engine: Engine, position: Position, request: SearchRequest, net: Net,
         start_s: float, send: Send,
     ) -> None:
-        self._engine, self._request, self._loaded = engine, request, loaded
+        self._engine, self._request, self._net = engine, request, net
         self._root, self._board = position.root, position.board.copy(stack=False)
         self._start_s, self._send = start_s, send
         self._shown_line: tuple[int, ...] = ()
@@ -150,7 +148,7 @@ class _ChessSearch:
         """Search, with a message now and then, and the result at the end."""
         tree, pace, budget = self._engine.tree, self._engine.pace, self._request.simulations
         pace.begin_search()
-        self._send(_spikes_of(self._request, self._loaded, CHESS, self._root, "position", ""))
+        self._send(_spikes_of(self._request, self._net, self._root, "position", ""))
         lines = self._lines()
         self._report("info", lines)
         next_info_s = next_spikes_s = 0.0
@@ -192,7 +190,7 @@ class _ChessSearch:
                 break
             played.append(action)
         text = self._board.variation_san(moves_of(self._board, played)) if played else ""
-        self._send(_spikes_of(self._request, self._loaded, CHESS, row, "line", text))
+        self._send(_spikes_of(self._request, self._net, row, "line", text))
 
     def _lines(self) -> list[Line]:
         """Return as many lines as the page shows, best first."""
@@ -206,7 +204,7 @@ class _ChessSearch:
         network_wdl = [float(share) for share in tree.root_wdl_stm]
         is_white = self._board.turn == chess.WHITE
         self._send({
-            "type": kind, "id": self._request.id, "model": self._loaded.model.label,
+            "type": kind, "id": self._request.id, "model": self._net.name,
             "visits": tree.visits, "seconds": seconds,
             "wdl_white": _white(wdl_stm, is_white),
             "network_wdl_white": _white(network_wdl, is_white),
@@ -232,53 +230,7 @@ def _white(shares: Sequence[float], is_white: bool) -> list[float]:
     return seen if is_white else seen[::-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _TilesSearch:
-    """A search of 2048 with a fixed number of simulations, or fewer if it is stopped."""
-
-    wanted: tuple[object, ...]
-    """Key of what it was made for."""
-    evaluator: OwnedEvaluator
-    tree: TreeSearch
-
-    @classmethod
-    def make(
-        cls, loaded: LoadedNetwork, simulations: int, place: Place, wanted: tuple[object, ...]
-    ) -> "_TilesSearch":
-        evaluator = nets.make_evaluator(
-            loaded.network, device=place.device, precision=loaded.model.precision,
-            num_threads=place.threads,
-        )
-        try:
-            tree = make_tree_search(
-                TILES, evaluator, loaded.model.search, simulations=simulations, num_games=1,
-                in_play=True,
-            )
-        except (ChessSnnError, MemoryError):
-            evaluator.close()
-            raise
-        return cls(wanted, evaluator, tree)
-
-    def result(self, row: GameBatch, stop: threading.Event) -> Json:
-        """Candidates, best first, and the points that the search expects from here on."""
-        analysis = analyse(TILES, self.tree, row, stop.is_set)
-        report, unit, state = analysis.report, TILES.spec.score_unit, row.state[0]
-        return {
-            "score_to_go": unit * report.value_stm,
-            "candidates": [
-                {
-                    "move": TILES.format_action(state, int(report.actions[i])),
-                    "visits": int(report.visits[i]), "policy": float(report.priors[i]),
-                    "points": unit * float(report.q_stm[i]) if report.visits[i] else None,
-                }
-                for i in analysis.ranking()
-            ],
-        }
-
-
-def _spikes_of(
-    request: SearchRequest, loaded: LoadedNetwork, game: Game, row: GameBatch, of: str, line: str
-) -> bytes:
-    flips = game is CHESS and bool(game.side_to_move(row.state)[0])
-    facts = {"id": request.id, "of": of, "line": line, "flips": flips}
-    return spikes_frame(loaded, game, row, facts)
+def _spikes_of(request: SearchRequest, net: Net, row: GameBatch, of: str, line: str) -> bytes:
+    flips = bool(net.rules.side_to_move(row.state)[0])
+    (spikes,) = net.spikes_of(row)
+    return spikes_frame(spikes, {"id": request.id, "of": of, "line": line, "flips": flips})

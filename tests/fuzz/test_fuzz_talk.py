@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from talk import PATIENCE_S, Gui
 from test_fuzz_positions import GAME, UCI_WORDS, changed_uci_line, uci_lines
 
+from chess_snn.api.network import Net
 from chess_snn.campaign.models.model import Model
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.process import EngineProcess
@@ -74,10 +75,10 @@ def model() -> Model:
     return Model(MODEL, weights, GAME.spec.name)
 
 
-def find_model(text: str) -> Model:
+def load(text: str) -> Net:
     if text != MODEL:
         raise UsageError(f"{text!r} does not exist")
-    return model()
+    return Net(model())
 
 
 def ask(gui: Gui, line: str) -> bool:
@@ -122,7 +123,7 @@ def asks_for_much(line: str) -> bool:
 )
 def test_uci_session(data):
     """Lines of a GUI, one after the other; then a search from the initial position works."""
-    gui = Gui(find_model, Options(model=MODEL, hash_mib=1, simulations=2))
+    gui = Gui(load, Options(model=MODEL, hash_mib=1, simulations=2))
     try:
         lines = text_of(data).split("\n")[:MOST_LINES]
         if all(ask(gui, line) for line in lines if not asks_for_much(line)):

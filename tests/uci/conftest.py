@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from talk import Gui
 
-from chess_snn.cli.uci import find_chess_model
+from chess_snn.cli.uci import load_chess
 from chess_snn.games import get_game
 from chess_snn.nets import NetConfig, build_network
 from chess_snn.training import Trainer, TrainingSettings, save_checkpoint
@@ -36,7 +36,7 @@ def talk(model):
 
     def begin(**options):
         defaults = {"model": str(model), "hash_mib": 16}
-        guis.append(Gui(find_chess_model, Options(**defaults | options)))
+        guis.append(Gui(load_chess, Options(**defaults | options)))
         return guis[-1]
 
     yield begin

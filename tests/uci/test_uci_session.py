@@ -9,7 +9,7 @@ import chess
 import pytest
 from talk import PATIENCE_S, Gui
 
-from chess_snn.cli.uci import find_chess_model
+from chess_snn.cli.uci import load_chess
 from chess_snn.errors import CorruptDataError
 from chess_snn.games import get_game
 from chess_snn.uci import Options, Session
@@ -374,7 +374,7 @@ def test_a_go_right_after_stop_is_dropped_bug(model):
 
     def load(_text):
         assert loading.wait(PATIENCE_S)
-        return find_chess_model(str(model))
+        return load_chess(str(model))
 
     gui = Gui(load, Options(model="slow", hash_mib=16))
     gui.send("go infinite", "stop")
@@ -429,7 +429,7 @@ def test_a_model_that_was_refused_is_tried_again_for_a_new_game_only(model):
         tried.append(text)
         if tried.count("later") < 2 and text == "later":
             raise CorruptDataError("not there yet")
-        return find_chess_model(str(model))
+        return load_chess(str(model))
 
     gui = Gui(load, Options(model="later", hash_mib=16))
     gui.send("isready", "isready")
@@ -489,7 +489,7 @@ def test_commands_are_read_while_a_network_loads(model):
 
     def load(_text):
         assert may_load.wait(PATIENCE_S)
-        return find_chess_model(str(model))
+        return load_chess(str(model))
 
     gui = Gui(load, Options(model="slow", hash_mib=16))
     assert gui.session.handle("isready")
@@ -513,4 +513,4 @@ def test_the_end_of_input_is_quit_and_a_gui_that_goes_is_the_end(talk):
     def gone(_line):
         raise BrokenPipeError
 
-    Session(get_game("chess"), find_chess_model, gone, Options()).run(itertools.repeat("uci"))
+    Session(get_game("chess"), load_chess, gone, Options()).run(itertools.repeat("uci"))

@@ -11,7 +11,7 @@ import torch
 from page_browser import ADDRESS, SOCKET, Browser
 from starlette.testclient import TestClient
 
-from chess_snn.cli.players import find_model
+from chess_snn.campaign.models.references import find_model
 from chess_snn.web.networks import Networks
 from chess_snn.web.server import WebSettings, make_app
 

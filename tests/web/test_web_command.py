@@ -13,8 +13,8 @@ from chromium import ROOT, serving, wait_for
 from typer.testing import CliRunner
 
 import chess_snn.web
+from chess_snn.campaign.models.references import find_model
 from chess_snn.cli.main import app
-from chess_snn.cli.players import find_model
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.ports import free_port
 from chess_snn.web.protocol import MAX_SIMULATIONS

@@ -4,7 +4,7 @@ import pytest
 import small_campaigns as made
 
 from chess_snn.campaign.models.model import Model
-from chess_snn.cli.players import find_model
+from chess_snn.campaign.models.references import find_model
 from chess_snn.errors import UsageError
 from chess_snn.tasks.tracking import TrackingError
 from chess_snn.web.networks import Networks

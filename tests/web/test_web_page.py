@@ -21,8 +21,8 @@ from page_browser import SHIPPED  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder  # noqa: E402
 from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
+from chess_snn.campaign.models.references import find_model  # noqa: E402
 from chess_snn.campaign.models.versions import campaign_versions  # noqa: E402
-from chess_snn.cli.players import find_model  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import count_spikes, network_input, record_activity  # noqa: E402
 from chess_snn.training import WEIGHTS  # noqa: E402

@@ -13,7 +13,7 @@ import small_campaigns as made
 from page_browser import SHIPPED, SOCKET, Browser, chess_game, tiles_game
 from starlette.websockets import WebSocketDisconnect
 
-from chess_snn.cli.players import find_model
+from chess_snn.campaign.models.references import find_model
 from chess_snn.games import get_game
 from chess_snn.nets import count_spikes, network_input
 from chess_snn.web import protocol

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from starlette.websockets import WebSocket
 
-from chess_snn.cli.players import find_model
+from chess_snn.campaign.models.references import find_model
 from chess_snn.web.networks import Networks
 from chess_snn.web.searching import Place, Searcher
 from chess_snn.web.session import Session
