@@ -23,7 +23,7 @@ PAGES = {
 
 
 class Sources(griffe.Extension):
-    """What the reference takes otherwise from sources than Griffe does."""
+    """Names that the reference takes from sources in another way than Griffe does."""
 
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
         """Count as public the names that a package loads when they are asked for."""

@@ -189,7 +189,7 @@ def test_with_web_it_serves_the_page(installed, tmp_path):
 
 
 def fetched(address: str) -> bytes:
-    """What the server answers, which names its address before it listens."""
+    """The answer of the server, which names its address before it listens."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while True:
         try:

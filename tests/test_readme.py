@@ -133,13 +133,15 @@ def test_python_examples_of_the_library_run(clone, monkeypatch, capsys):
     """Examples with MLflow need a registered model, so they are not run."""
     page = ROOT / "docs" / "models.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    library = [block for block in blocks if "from chess_snn" in block]
+    library = [block for block in blocks if "import chess_snn" in block]
     monkeypatch.chdir(clone)
     for block in library:
         exec(compile(block, str(page), "exec"), {})
     printed = capsys.readouterr().out
-    shown = re.findall(r"  # (.+)$", "\n".join(library), re.MULTILINE)
-    assert len(printed.splitlines()) == len(shown) > 0
-    for line, wanted in zip(printed.splitlines(), shown, strict=True):
+    prints = re.findall(r"^print\(.+$", "\n".join(library), re.MULTILINE)
+    assert any("  # " in statement for statement in prints)
+    for line, statement in zip(printed.splitlines(), prints, strict=True):
+        _, is_shown, wanted = statement.partition("  # ")
         # A move, then win, draw and loss.
-        assert re.sub(r"[\d.\s]+", "0", line[4:]) == re.sub(r"[\d.\s]+", "0", wanted[4:])
+        if is_shown:
+            assert re.sub(r"[\d.\s]+", "0", line[4:]) == re.sub(r"[\d.\s]+", "0", wanted[4:])

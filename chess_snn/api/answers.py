@@ -53,9 +53,9 @@ class Analysis:
     """The result of one search."""
 
     evaluation: Evaluation
-    """Of the position, before the search."""
+    """The evaluation of the position, before the search."""
     value_stm: float
-    """Of the position, after the search, for the side to move."""
+    """The value of the position after the search, for the side to move."""
     candidates: tuple[Candidate, ...]
     """All legal moves: first the one to play, then by visits, then by policy."""
     line: tuple[Move, ...]

@@ -75,7 +75,7 @@ def pettingzoo_env(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of all games brought; the arrays belong to the caller."""
+    """Result of one step of all games; the arrays belong to the caller."""
 
     rewards: Float32Array
     """float32[G], for the player who moved: 1 for a win and 0 otherwise in chess, the merged tiles

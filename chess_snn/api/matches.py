@@ -121,7 +121,7 @@ class Player:
         return f"<Player {self.name}: {self.game}>"
 
     def move(self, position: Position, *, seed: int = 0) -> Move:
-        """What it plays in ``position``; ``seed`` decides what it plays at random.
+        """Its move in ``position``; ``seed`` decides what it plays at random.
 
         Raises:
             PositionError: the position is of another game or variant, impossible, or over.
@@ -160,9 +160,9 @@ class Match:
     result: MatchResult
     """All games: counts, scores, endings, moves."""
     settings: Json
-    """What decides the match: ``seed``, ``opening_source`` and ``max_plies``."""
+    """Settings that decide the match: ``seed``, ``opening_source`` and ``max_plies``."""
     facts: tuple[Json, Json]
-    """What is known of a and b as networks."""
+    """Facts about a and b as networks."""
     seconds: float
     """Wall clock of the playing."""
 
@@ -277,7 +277,7 @@ def game_of(names: Sequence[str]) -> str:
 
 
 def _starts(rules: Game, source: str | Positions, games: int, seed: int) -> UInt64Array:
-    """What :func:`chess_snn.evaluation.matches.play_match` takes as openings."""
+    """Openings as :func:`chess_snn.evaluation.matches.play_match` takes them."""
     if not isinstance(source, str):
         if rules.spec.num_players == 1:
             raise UsageError(f"matches of {rules.spec.name} begin at seeds; leave openings out")

@@ -157,7 +157,7 @@ class Net:
         return _as_asked(positions, self._evaluations(self._read(positions)))
 
     def evaluate_moves(self, position: Position) -> dict[Move, Evaluation]:
-        """What the network thinks once each legal move is played, without a search.
+        """Evaluate the positions after each legal move, without a search.
 
         Values are those of the side to move in ``position``, the reward of the move included, and
         exact where the move ends the game; in 2048 before the new tile. Policies are empty.
