@@ -26,9 +26,8 @@ from benchmarks.nir_readers import (
     run_graph,
 )
 from benchmarks.random_data import Positions, random_positions
+from chess_snn.api.network import load
 from chess_snn.campaign.models.exporting import export_for_others
-from chess_snn.cli.players import find_model
-from chess_snn.games import get_game
 from chess_snn.known import SHIPPED_CHESS, Format
 from chess_snn.nets import InferenceOutput, Network, freeze
 from chess_snn.nets.analysis.folded_layers import INPUT, fold_layers
@@ -114,7 +113,7 @@ def run(
 
     python -m benchmarks export --model campaigns/cpu-001@champion
     """
-    network = find_model(model).load(get_game("chess"))
+    network = load(model, game="chess").network
     config = network.config
     asked = random_positions(_FEW if quick else positions)
     report.note(

@@ -10,11 +10,9 @@ import numpy as np
 import typer
 
 from benchmarks.harness import Report, benchmark
-from chess_snn.cli.players import find_model
-from chess_snn.games import get_game
+from chess_snn.api.network import load
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.starts import random_legal_actions
-from chess_snn.nets import make_evaluator
 from chess_snn.rng import derive_seed, random_words
 from chess_snn.search import TreeSearch, make_tree_search
 from chess_snn.types import Int16Array, UInt64Array
@@ -37,12 +35,12 @@ def run(
 
     python -m benchmarks mates --model campaigns/cpu-001
     """
-    game, chosen = get_game("chess"), find_model(model)
-    report.note(chosen.label)
-    with make_evaluator(chosen.load(game), precision=chosen.precision) as evaluator:
+    with load(model, game="chess") as net:
+        game = net.rules
+        report.note(net.name)
         search = make_tree_search(
-            game, evaluator, chosen.search, simulations=simulations, num_games=min(count, _BATCH),
-            in_play=True,
+            game, net.evaluator, net.settings, simulations=simulations,
+            num_games=min(count, _BATCH), in_play=True,
         )
         suite = forced_wins(game, count, moves, seed)
         solved = sum(num_solved(game, search, suite.take(rows), moves)

@@ -10,6 +10,10 @@ PRESETS: Final = tuple(sorted(
 """The presets that come with the package."""
 GAME_NAMES: Final = ("chess", "2048")
 """Names that :func:`chess_snn.games.get_game` accepts."""
+DEFAULT_GAME: Final = "chess"
+"""Game of players that could play any, where neither a network nor an option names one."""
+START: Final = "startpos"
+"""Stands for the position in which a game begins; in 2048 for the one of seed 0."""
 MAX_SIMULATIONS: Final = 100_000
 """Limit of a search."""
 MOST_PLIES: Final = 100_000

@@ -27,11 +27,10 @@ from chess_snn.evaluation.openings import choose_openings
 from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
+from chess_snn.known import DEFAULT_GAME
 from chess_snn.search import make_match_search
 from chess_snn.types import Json, Progress, UInt64Array
 
-_GAME: Final = "chess"
-"""Game of players that could play any, where nothing else names one."""
 _OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 _OPENING_PLIES: Final = 4
 """Plies of a random opening."""
@@ -66,7 +65,7 @@ def player(
         return player_of(
             find_model(name, game=game, simulations=simulations), device=device, threads=threads
         )
-    rules, engines = get_game(game or _GAME), EngineSettings(threads or 0, answer_s=answer_s)
+    rules, engines = get_game(game or DEFAULT_GAME), EngineSettings(threads or 0, answer_s=answer_s)
     return Player(rules, make_player(rules, name).name, lambda _: make_player(rules, name, engines))
 
 
@@ -273,7 +272,7 @@ def game_of(names: Sequence[str]) -> str:
     for name in names:
         if not is_player_name(name):
             return find_model(name, simulations=0).game
-    return _GAME
+    return DEFAULT_GAME
 
 
 def _starts(rules: Game, source: str | Positions, games: int, seed: int) -> UInt64Array:

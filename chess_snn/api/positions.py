@@ -13,6 +13,7 @@ from chess_snn.errors import PositionError
 from chess_snn.games import GAME_NAMES, get_game
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.chess import action_of_move, from_board, move_of_action, moves_of, to_board
+from chess_snn.known import START
 from chess_snn.types import UInt64Array
 
 Position: TypeAlias = chess.Board | str
@@ -22,8 +23,6 @@ Positions: TypeAlias = list[Position] | list[chess.Board] | list[str] | tuple[Po
 """Several of them: one batch."""
 Move: TypeAlias = chess.Move | str
 """A move of chess; in 2048 its name, such as ``left``."""
-START: Final = "startpos"
-"""Stands for the position in which a game begins; in 2048 for the one of seed 0."""
 _CHESS: Final = "chess"
 _EXAMPLES: Final = {_CHESS: "a chess.Board or a FEN", "2048": "rows such as '2 . . 4/…'"}
 

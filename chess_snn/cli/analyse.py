@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -19,25 +19,22 @@ from chess_snn.cli.options import (
     NetworkDeviceOption,
     output_option,
 )
-from chess_snn.errors import PositionError, UsageError
-from chess_snn.known import SHIPPED
+from chess_snn.errors import UsageError
+from chess_snn.known import DEFAULT_GAME, SHIPPED
 from chess_snn.later import to_run
 from chess_snn.wording import counted
 
 if TYPE_CHECKING or to_run(__name__):
-    import numpy as np
+    import chess
 
-    from chess_snn import nets
+    from chess_snn.api.answers import Analysis, Candidate, Evaluation, Spikes
+    from chess_snn.api.matches import player
+    from chess_snn.api.network import load
+    from chess_snn.api.positions import Move, read_state
     from chess_snn.cli.drawing import draw_position
-    from chess_snn.cli.players import DEFAULT_GAME, find_model, read_position
     from chess_snn.data import write_json, write_text
-    from chess_snn.evaluation.analysis import Analysis, analyse
-    from chess_snn.evaluation.named_players import make_player
-    from chess_snn.games import get_game
-    from chess_snn.games.base import Game, GameBatch, ValueKind
-    from chess_snn.games.chess import move_of_action, moves_of, to_board
+    from chess_snn.games.chess import to_board
     from chess_snn.report.rasters import raster_svg
-    from chess_snn.search import make_tree_search
     from chess_snn.types import Json
 
 
@@ -69,31 +66,28 @@ def analyse_command(
 
     chess-snn analyse startpos --spikes spikes.svg
     """
-    chosen = find_model(model or SHIPPED + (game_name or DEFAULT_GAME), game_name or None)
-    game = get_game(chosen.game)
-    root = _set_up(game, position)
-    network = chosen.load(game)
-    if spikes_file is not None and not network.config.is_spiking:
-        raise UsageError(
-            f"{chosen.label} is an ordinary network and has no spikes; leave --spikes out"
-        )
-    with nets.make_evaluator(network, device=device, precision=chosen.precision) as evaluator:
-        search = make_tree_search(
-            game, evaluator, chosen.search, simulations=simulations, num_games=1, in_play=True
-        )
+    name = model or SHIPPED + (game_name or DEFAULT_GAME)
+    with load(name, game=game_name or None, device=device) as net:
+        if spikes_file is not None and not net.network.config.is_spiking:
+            raise UsageError(
+                f"{net.name} is an ordinary network and has no spikes; leave --spikes out"
+            )
         start = time.perf_counter()
         with work_bar(f"{simulations:,} simulations"):
-            analysis = analyse(game, search, root)
-        seconds = time.perf_counter() - start
-    has_points = game.spec.value_kind is ValueKind.RETURN
-    facts = _points(game, root, analysis) if has_points else _chances(game, root, analysis)
-    spikes = _spikes(game, network, root)
-    done = sum(candidate["visits"] for candidate in facts["candidates"])
+            found = net.search(position, simulations)
+            outlooks = net.evaluate_moves(position)
+        seconds, state = time.perf_counter() - start, read_state(net.rules, position)
+    has_points, done, recorded = net.game != DEFAULT_GAME, found.visits, net.spikes(position)
+    facts = (
+        _points(position, found, outlooks, net.rules.format_state(state)) if has_points
+        else _chances(to_board(state), found, outlooks)
+    )
+    spikes = _spikes(recorded, net.network.config.ticks) if recorded else None
     body: Json = {
-        "model": chosen.label, "search": chosen.search.kind, "simulations": done,
+        "model": net.name, "search": net.settings.kind, "simulations": done,
     } | facts | {"spikes": spikes, "seconds": round(seconds, 3)}
     if has_points:
-        console.print(draw_position(game, root.state[0]))
+        console.print(draw_position(net.rules, state))
         print_message(
             f"Expected score to go: {body['score_to_go']:,.0f} after the search, "
             f"{body['network_score_to_go']:,.0f} before."
@@ -119,94 +113,64 @@ def analyse_command(
         f"neurons x ticks, in {counted(spikes['ticks'], 'tick')}."
     )
     if spikes_file is not None:
-        (activity,) = nets.record_activity(
-            network, nets.network_input(game.planes(root.state), game.spec.board_shape)
-        )
         write_text(spikes_file, raster_svg(
-            activity, levels=network.config.most_spikes,
-            title=f"{chosen.label}: {game.format_state(root.state[0])}",
+            recorded.activity, levels=recorded.most,
+            title=f"{net.name}: {net.rules.format_state(state)}",
         ))
     if json_file is not None:
         write_json(json_file, body)
 
 
-def _set_up(game: Game, text: str) -> GameBatch:
-    """The position as a batch of one.
-
-    Raises:
-        PositionError: the text is malformed or impossible, or it is an afterstate.
-    """
-    position = game.allocate(1)
-    game.reset(position, np.zeros(1, np.int64), read_position(game, text)[None])
-    if position.num_legal[0] == 0:
-        ending = game.spec.terminations[position.termination[0]].replace("_", " ")
-        raise PositionError(
-            f"nothing to analyse: the game is over in {text!r} ({ending}); give an earlier position"
-        )
-    return position
-
-
-def _chances(game: Game, position: GameBatch, analysis: Analysis) -> Json:
-    """The one row of ``position``, a chess position, and its moves, best first."""
-    report, board = analysis.report, to_board(position.state[0])
-    line = moves_of(board, report.principal_variation)
-    moves = [move_of_action(board, int(action)) for action in report.actions]
+def _chances(board: chess.Board, found: Analysis, outlooks: Mapping[Move, Evaluation]) -> Json:
+    """The position of chess and its moves, best first."""
+    line = [move for move in found.line if isinstance(move, chess.Move)]
     return {
         "fen": board.fen(),
-        "value_stm": report.value_stm,
-        "network_value_stm": report.network_value_stm,
-        "wdl_stm": analysis.wdl_stm.tolist(),
+        "value_stm": found.value_stm,
+        "network_value_stm": found.evaluation.value_stm,
+        "wdl_stm": found.evaluation.wdl_stm,
         "principal_variation": {
             "san": board.variation_san(line), "uci": [move.uci() for move in line],
         },
         "candidates": [
             {
-                "san": board.san(moves[i]), "uci": moves[i].uci(), **_searched(analysis, i),
-                "q_stm": float(report.q_stm[i]) if report.visits[i] else None,
-                "wdl_stm": analysis.actions_wdl_stm[i].tolist(),
+                "san": board.san(each.move), "uci": each.move.uci(), **_searched(each),
+                "q_stm": each.value_stm, "wdl_stm": outlooks[each.move].wdl_stm,
             }
-            for i in analysis.ranking()
+            for each in found.candidates if isinstance(each.move, chess.Move)
         ],
     }
 
 
-def _points(game: Game, position: GameBatch, analysis: Analysis) -> Json:
-    """The one row of ``position`` and its moves, best first; all values in points of the score."""
-    report, state, unit = analysis.report, position.state[0], game.spec.score_unit
-    advised = make_player(game, ADVISER).choose(
-        position, np.zeros(1, np.uint64), np.zeros(1, np.int32)
-    )[0]
+def _points(
+    position: str, found: Analysis, outlooks: Mapping[Move, Evaluation], board: str
+) -> Json:
+    """The position of 2048 and its moves, best first; all values in points of the score."""
+    advised = player(ADVISER, game="2048").move(position)
     return {
-        "game": game.spec.name,
-        "position": game.format_state(state),
-        "score_to_go": unit * report.value_stm,
-        "network_score_to_go": unit * report.network_value_stm,
-        # Events are left out of the line, so later actions are named as at the root.
-        "principal_variation": [
-            game.format_action(state, action) for action in report.principal_variation
-        ],
+        "game": "2048",
+        "position": board,
+        "score_to_go": found.value_stm,
+        "network_score_to_go": found.evaluation.value_stm,
+        "principal_variation": list(found.line),
         "candidates": [
             {
-                "move": game.format_action(state, int(report.actions[i])),
-                **_searched(analysis, i),
-                "q_points": unit * float(report.q_stm[i]) if report.visits[i] else None,
-                "network_points": unit * float(analysis.actions_value_stm[i]),
-                "is_advised": bool(report.actions[i] == advised),
+                "move": each.move, **_searched(each), "q_points": each.value_stm,
+                "network_points": outlooks[each.move].value_stm,
+                "is_advised": each.move == advised,
             }
-            for i in analysis.ranking()
+            for each in found.candidates
         ],
     }
 
 
-def _searched(analysis: Analysis, i: int) -> Json:
-    report = analysis.report
+def _searched(candidate: Candidate) -> Json:
     return {
-        "visits": int(report.visits[i]), "prior": float(report.priors[i]),
-        "policy": float(report.target[i]),
+        "visits": candidate.visits, "prior": candidate.prior, "policy": candidate.policy,
     }
 
 
-def _percent(wdl: list[float]) -> str:
+def _percent(wdl: Sequence[float]) -> str:
     return "/".join(f"{100 * share:.0f}" for share in wdl) + " %"
 
 
@@ -237,16 +201,5 @@ _POINTS_COLUMNS: Final[Columns] = {
 }
 
 
-def _spikes(game: Game, network: nets.Network, position: GameBatch) -> Json | None:
-    """Spikes of one evaluation of the position in float32; None for a ReLU baseline."""
-    if not network.config.is_spiking:
-        return None
-    counts = nets.count_spikes(
-        network, nets.network_input(game.planes(position.state), game.spec.board_shape)
-    )
-    return {
-        "total": counts.per_evaluation,
-        "share": counts.rate,
-        "ticks": network.config.ticks,
-        "layers": {name: layer.rate for name, layer in counts.layers.items()},
-    }
+def _spikes(spikes: Spikes, ticks: int) -> Json:
+    return {"total": spikes.total, "share": spikes.rate, "ticks": ticks, "layers": spikes.rates}

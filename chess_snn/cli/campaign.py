@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from chess_snn.cli.options import (
     given_settings,
     pace_settings,
 )
-from chess_snn.cli.orchestration import existing_store, fetch_model, load_flows
+from chess_snn.cli.orchestration import existing_store, load_flows
 from chess_snn.cli.status import status_command
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.interrupts import interruptible
@@ -37,8 +36,8 @@ from chess_snn.known import KNOWN_MODELS
 from chess_snn.later import to_run
 
 if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.api.campaigns import check_before_create, check_workers
     from chess_snn.campaign import (
-        CampaignConfig,
         CampaignFolder,
         campaign_lock,
         load_config,
@@ -49,7 +48,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
     from chess_snn.campaign.integrity.preflight import check_before_run
     from chess_snn.campaign.integrity.rebuild import missing_generations
-    from chess_snn.campaign.machine.workers import config_here, plan_here
+    from chess_snn.campaign.machine.workers import config_here
     from chess_snn.campaign.models.starting import create_campaign, find_start
     from chess_snn.campaign.stages.window import removed_games_notice
     from chess_snn.campaign.store.folder import REPORT
@@ -120,12 +119,12 @@ def start(
     )
     if with_games and not start_from:
         raise UsageError("--with-games takes the games of --from; name a network there")
-    begin = find_start(start_from, fetch_model) if start_from else None
+    begin = find_start(start_from) if start_from else None
     games = given_settings({"supervised.games": warm_start and str(warm_start)})
     configuration = config_here(partial(
         begin.load_config if begin else load_config, preset, config, [*(set or []), *games, *pace]
     ))
-    _check_before_create(configuration)
+    check_before_create(configuration)
     supervised = check_dataset(configuration.supervised, configuration.campaign.game)
     folder = create_campaign(
         dir or claim_campaign_path(preset), replace(configuration, supervised=supervised), begin,
@@ -165,7 +164,7 @@ def resume(
     folder = CampaignFolder.open(directory)
     changed = change_pace(folder.config, [*(set or []), *pace])
     if not is_finished(folder):
-        _check_workers(changed)
+        check_workers(changed)
     if changed != folder.config:
         with campaign_lock(folder):
             folder = folder.with_config(changed)
@@ -193,7 +192,7 @@ def fork(
     """
     parent = CampaignFolder.open(directory)
     configuration = fork_config(parent, at, set or [])
-    _check_before_create(configuration)
+    check_before_create(configuration)
     target = dir or claim_campaign_path(f"{parent.name}-fork", parent.path.parent)
     forked = fork_campaign(parent, target, at, configuration)
     assert forked.origin is not None
@@ -233,23 +232,6 @@ def extend(
 
 
 app.command("status")(status_command)
-
-
-def _check_before_create(config: CampaignConfig) -> None:
-    """Name what cannot be reached or used, before there is a folder."""
-    config.find_engines()
-    _check_workers(config)
-    if server := os.environ.get("PREFECT_API_URL"):
-        load_flows("prefect_errors").check_server(server)
-
-
-def _check_workers(config: CampaignConfig) -> None:
-    """Name devices, workers or a scheduler that cannot be had, before anything is written."""
-    # Prefect, seconds of imports, is left alone where a mistake can be named without it.
-    if config.cluster.kind == "local":
-        plan_here(config)
-    else:
-        load_flows("cluster").check_workers(config)
 
 
 def _run(folder: CampaignFolder) -> None:

@@ -28,17 +28,17 @@ from chess_snn.errors import UsageError
 from chess_snn.later import to_run
 
 if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.api.matches import Match, game_of, player_of
     from chess_snn.campaign import CampaignFolder
     from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.models.references import find_model
     from chess_snn.campaign.strength.measured_points import Point, common_points, milestones
-    from chess_snn.cli.match import games_pgn, play_players, score_rows
-    from chess_snn.cli.players import find_model, game_of_players
+    from chess_snn.cli.match import play_under_bar, score_rows
     from chess_snn.data import staged_folder, write_parts, write_text
     from chess_snn.evaluation.comparison import Comparison, elo_json
     from chess_snn.evaluation.comparison import compare as judge
     from chess_snn.evaluation.match_files import write_match
     from chess_snn.games import get_game
-    from chess_snn.games.base import Game
     from chess_snn.report.plots import campaign_curves_svg, comparison_svg
     from chess_snn.types import Json
 
@@ -79,13 +79,13 @@ def compare_models(
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; choose a new folder with --out")
     check_writable(out, "--out")
-    game = game_of_players([a, b], game_name)
-    models = [find_model(text, game.spec.name, simulations) for text in (a, b)]
-    result, settings, seconds = play_players(
-        game, models, games, openings, seed=seed, max_plies=max_plies, threads=threads,
-        device=device,
+    game = get_game(game_name or game_of([a, b]))
+    models = [find_model(text, game=game.spec.name, simulations=simulations) for text in (a, b)]
+    match = play_under_bar(
+        *(player_of(model, device=device, threads=threads or None) for model in models),
+        games=games, openings=openings, seed=seed, max_plies=max_plies,
     )
-    settings["device"] = device
+    result, settings = match.result, match.settings | {"device": device}
     comparison = judge(result)
     print_rows(f"{result.player_a} against {result.player_b}", _rows(comparison))
     print_message(_verdict(comparison))
@@ -93,8 +93,8 @@ def compare_models(
     if out is None and not campaigns:
         return
     target = out or campaigns[0].comparison(_name(models, games, settings))
-    settings["seconds"] = round(seconds, 1)
-    _write(target, game, models, comparison, settings)
+    settings["seconds"] = round(match.seconds, 1)
+    _write(target, match, comparison, settings)
     kept = [TABLE, PLOT, RESULT, *([] if result.is_solo else [GAMES])]
     print_message(f"Kept in {target}: {', '.join(kept)}.")
     for campaign in campaigns:
@@ -139,8 +139,7 @@ def _verdict(comparison: Comparison) -> str:
 
 
 def _write(
-    target: Path, game: Game, models: Sequence[Model], comparison: Comparison,
-    settings: Json,
+    target: Path, match: Match, comparison: Comparison, settings: Json,
 ) -> None:
     """Commit the comparison to ``target``; one that is there already was the same."""
     result = comparison.result
@@ -154,7 +153,7 @@ def _write(
         ]))
         write_text(stage.path / PLOT, comparison_svg(comparison))
         if not result.is_solo:  # PGN is of games of two players
-            write_parts(stage.path / GAMES, games_pgn(game, models, result, settings["seed"]))
+            write_parts(stage.path / GAMES, match.pgn())
         stage.commit(_KIND, {"likelihood_of_superiority": comparison.superiority})
 
 
@@ -185,20 +184,19 @@ def compare_campaigns(
         raise UsageError(f"{a} and {b} play different games and cannot be compared")
     curves = [milestones(folder) for folder in folders]
     chosen = common_points(curves[0], curves[1], points)
-    game = get_game(folders[0].config.campaign.game)
     results: dict[tuple[int, int], Comparison] = {}
     for point in chosen:
         pair = point.a.generation, point.b.generation
         if pair not in results:  # two measures may have the same pair
             models = [
-                find_model(f"{folder.path}@{generation}", game.spec.name, simulations)
+                find_model(f"{folder.path}@{generation}", simulations=simulations)
                 for folder, generation in zip(folders, pair, strict=True)
             ]
-            result, *_ = play_players(
-                game, models, games, "", seed=seed, max_plies=max_plies, threads=threads,
-                device=device, beside_json=as_json,
+            match = play_under_bar(
+                *(player_of(model, device=device, threads=threads or None) for model in models),
+                games=games, seed=seed, max_plies=max_plies, beside_json=as_json,
             )
-            results[pair] = judge(result)
+            results[pair] = judge(match.result)
     rows = [_row(point, results[point.a.generation, point.b.generation]) for point in chosen]
     if plot is not None:
         write_text(plot, campaign_curves_svg([folder.name for folder in folders], curves))

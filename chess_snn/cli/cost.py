@@ -39,9 +39,9 @@ if TYPE_CHECKING or to_run(__name__):
     )
     from chess_snn.campaign.machine.workers import config_here
     from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.models.references import find_model
     from chess_snn.campaign.store.plans import S_PER_HOUR
     from chess_snn.campaign.viewing.lines import joules_text, si_text
-    from chess_snn.cli.players import find_model
     from chess_snn.data import write_json
     from chess_snn.evaluation.matches import default_max_plies
     from chess_snn.games import get_game

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -23,30 +18,23 @@ from chess_snn.cli.options import (
     complete_player,
     output_option,
 )
-from chess_snn.errors import UsageError
 from chess_snn.known import ANSWER_S, KNOWN_PLAYERS, MOST_PLIES, SHIPPED_CHESS
 from chess_snn.later import to_run
 
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.campaign.models.model import Model
-    from chess_snn.cli.players import find_player, game_of_players, take_seat
+    from chess_snn.api.matches import Match, Player, game_of, play_match, player
     from chess_snn.data import write_parts
     from chess_snn.evaluation.comparison import elo_json
-    from chess_snn.evaluation.match_files import check_pgn_game, match_pgn, write_match
+    from chess_snn.evaluation.match_files import check_pgn_game, write_match
     from chess_snn.evaluation.match_result import CUT, MatchResult
-    from chess_snn.evaluation.matches import default_max_plies, play_match
-    from chess_snn.evaluation.openings import choose_openings
     from chess_snn.evaluation.scores import elo_difference, pair_counts
     from chess_snn.evaluation.solo import interval_text
-    from chess_snn.games.base import Game
-    from chess_snn.types import Json, UInt64Array
+    from chess_snn.games import get_game
 
 GamesOption = Annotated[
     int, typer.Option(min=2, max=100_000, help="Even: each opening is played twice.")
 ]
 _DEFAULT_OPPONENT: Final = "stockfish@100"
-_DEFAULT_PLIES: Final = 4
-"""Plies of a random opening."""
 MaxPliesOption = Annotated[
     int | None,
     typer.Option(min=1, max=MOST_PLIES,
@@ -56,7 +44,6 @@ OpeningsOption = Annotated[
     str,
     typer.Option(help="book, random or random:N, after N random plies; seeds with one player."),
 ]
-_OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 
 
 def match_command(
@@ -110,82 +97,32 @@ def match_command(
 
     chess-snn match --game 2048 expectimax:2 expectimax:1 --games 400
     """
-    game = game_of_players([a, b], game_name)
+    game = get_game(game_name or game_of([a, b]))
     if pgn is not None:
         check_pgn_game(game)
-    players = [find_player(game, text, simulations) for text in (a, b)]
-    result, settings, seconds = play_players(
-        game, players, games, openings, seed=seed, max_plies=max_plies, threads=threads,
-        device=device, engine_seconds=engine_seconds,
+    first, second = (
+        player(name, game=game.spec.name, simulations=simulations, device=device,
+               threads=threads or None, answer_s=engine_seconds)
+        for name in (a, b)
     )
-    _print_result(result, seconds)
+    match = play_under_bar(
+        first, second, games=games, openings=openings, seed=seed, max_plies=max_plies
+    )
+    _print_result(match.result, match.seconds)
     if pgn is not None:
-        write_parts(pgn, games_pgn(game, players, result, seed))
+        write_parts(pgn, match.pgn())
     if json_file is not None:
-        more = {"elo": elo_json(result)} | settings | {"seconds": round(seconds, 1)}
-        write_match(json_file, result, more)
+        more = {"elo": elo_json(match.result)} | match.settings | {
+            "seconds": round(match.seconds, 1)
+        }
+        write_match(json_file, match.result, more)
 
 
-def play_players(
-    game: Game, players: Sequence[Model | str], games: int, openings: str, *, seed: int,
-    max_plies: int | None, threads: int, device: str, engine_seconds: float = ANSWER_S,
-    beside_json: bool = False,
-) -> tuple[MatchResult, Json, float]:
-    """Let two players play each opening with both colours, under a :func:`work_bar`.
-
-    Returns:
-        The match, the settings that decide it, for its file, and how many seconds it took.
-
-    Raises:
-        UsageError: ``openings`` names none, or the number of games is odd.
-    """
-    max_plies = max_plies or default_max_plies(game.spec)
-    openings = openings or ("book" if game.spec.num_players == 2 else "random")
-    starts = _find_openings(game, openings, games, seed)
-    start = time.perf_counter()
-    with ExitStack() as pools:
-        player_a, player_b = (
-            take_seat(game, player, games, threads or None, device, pools, engine_seconds)
-            for player in players
-        )
-        label = f"{player_a.name} against {player_b.name}"
-        with work_bar(label, "games over", beside_json=beside_json) as on_progress:
-            result = play_match(
-                game, player_a, player_b, starts, seed=seed, max_plies=max_plies,
-                on_progress=on_progress,
-            )
-    settings = {"seed": seed, "opening_source": openings, "max_plies": max_plies}
-    return result, settings, time.perf_counter() - start
-
-
-def games_pgn(
-    game: Game, players: Sequence[Model | str], result: MatchResult, seed: int
-) -> Iterator[str]:
-    """Every game of a match between ``players`` as PGN."""
-    facts_a, facts_b = (
-        {} if isinstance(player, str) else player.game_facts for player in players
-    )
-    texts = match_pgn(
-        game, result, event=f"{result.player_a} against {result.player_b}",
-        date=datetime.now(UTC).isoformat(), facts=(facts_a, facts_b), more={"Seed": str(seed)},
-    )
-    return (text for _, text in texts)
-
-
-def _find_openings(game: Game, text: str, num_games: int, seed: int) -> UInt64Array:
-    """The openings that ``--openings`` asks for, each for two of ``num_games`` games."""
-    if num_games % 2:
-        raise UsageError(
-            f"--games must be even, got {num_games}: each opening is played with both colours; "
-            f"use {num_games + 1}"
-        )
-    found = _OPENINGS.fullmatch(text)
-    if found is None:
-        raise UsageError(f"--openings must be book, random or random:N, got {text!r}")
-    return choose_openings(
-        game, "book" if text == "book" else "random", num_games // 2,
-        num_plies=int(found["plies"] or _DEFAULT_PLIES), seed=seed, setting="--games",
-    )
+def play_under_bar(a: Player, b: Player, *, beside_json: bool = False, **settings: Any) -> Match:
+    """Play a match under a bar and close both players; ``settings`` are those of `play_match`."""
+    label = f"{a.name} against {b.name}"
+    with a, b, work_bar(label, "games over", beside_json=beside_json) as on_progress:
+        return play_match(a, b, on_progress=on_progress, **settings)
 
 
 def _print_result(result: MatchResult, seconds: float) -> None:

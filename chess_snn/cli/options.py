@@ -120,8 +120,6 @@ SeedOption = Annotated[
 GameOption = Annotated[
     str, typer.Option("--game", help=f"{' or '.join(GAME_NAMES)}; by default the networks' game.")
 ]
-START: Final = "startpos"
-"""Stands for the position in which a game begins."""
 ADVISER: Final = "expectimax:2"
 """Says what it would play in a game of one player, beside a network or without one."""
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]

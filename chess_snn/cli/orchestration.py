@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,57 +9,38 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from chess_snn.cli.console import print_message, print_notice
-from chess_snn.errors import ChessSnnError, UsageError
+from chess_snn.errors import ChessSnnError
+from chess_snn.extras import load_extra
 
 if TYPE_CHECKING:
     from chess_snn.types import Json
-
-_ENVIRONMENT = {
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    # Without a server a client must fail, not start one of its own that is never stopped.
-    "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    # Our own progress is on the terminal; Prefect's lines are in its UI, and an error that ends
-    # the campaign reaches the terminal as the error it is.
-    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-    # While its server is away, it would print every event that it cannot send.
-    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
-}
-"""Read when the libraries are imported; what the user has set wins."""
 
 
 def load_flows(module: str) -> ModuleType:
     """The module ``chess_snn.flows.<module>``; it takes seconds to load.
 
     Raises:
-        UsageError: the extra ``orchestration`` is not installed.
+        ExtraError: the extra ``orchestration`` is not installed.
     """
-    return _load(f"chess_snn.flows.{module}", "orchestration")
+    return load_extra(f"chess_snn.flows.{module}", "orchestration")
 
 
 def load_cluster(module: str) -> ModuleType:
     """The module ``chess_snn.tasks.cluster.<module>``, for which Dask is enough.
 
     Raises:
-        UsageError: the extra ``worker`` is not installed.
+        ExtraError: the extra ``worker`` is not installed.
     """
-    return _load(f"chess_snn.tasks.cluster.{module}", "worker")
+    return load_extra(f"chess_snn.tasks.cluster.{module}", "worker")
 
 
 def load_web(module: str) -> ModuleType:
     """The module ``chess_snn.web.<module>``.
 
     Raises:
-        UsageError: the extra ``web`` is not installed.
+        ExtraError: the extra ``web`` is not installed.
     """
-    return _load(f"chess_snn.web.{module}", "web")
-
-
-def fetch_model(address: str) -> Path:
-    """The folder of a registered model; ``chess_snn.tasks.tracking.fetching`` finds it."""
-    folder: Path = _load("chess_snn.tasks.tracking.fetching", "orchestration").fetch_model(address)
-    return folder
+    return load_extra(f"chess_snn.web.{module}", "web")
 
 
 def registered_versions(game: str, name: str | None) -> list[str]:
@@ -69,7 +48,7 @@ def registered_versions(game: str, name: str | None) -> list[str]:
 
     Those with an alias come first, then the versions, newest first.
     """
-    wanted = name or _load("chess_snn.tasks.tracking", "orchestration").model_name(game)
+    wanted = name or load_extra("chess_snn.tasks.tracking", "orchestration").model_name(game)
     found = [
         version for version in registered_models()
         if version["address"].startswith(f"models:/{wanted}/")
@@ -89,7 +68,8 @@ def registered_models() -> list[Json]:
     store = existing_store()
     if store is None:
         return []
-    registry = _load("chess_snn.tasks.tracking.fetching", "orchestration")  # MLflow takes a second
+    # MLflow takes a second.
+    registry = load_extra("chess_snn.tasks.tracking.fetching", "orchestration")
     models: list[Json] = registry.registered_models(store)
     return models
 
@@ -101,10 +81,10 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
     then a line on standard error says so, which begins with ``problem``.
     """
     try:
-        store = _load("chess_snn.tasks.tracking", "orchestration").existing_store()
+        store = load_extra("chess_snn.tasks.tracking", "orchestration").existing_store()
         if store is None:
             return None
-        module = _load("chess_snn.tasks.tracking.campaign_run", "orchestration")
+        module = load_extra("chess_snn.tasks.tracking.campaign_run", "orchestration")
         found = getattr(module, function)(store, *arguments)
     except ChessSnnError as error:
         print_notice(f"{problem}: {error}")
@@ -116,7 +96,7 @@ def ask_mlflow(function: str, *arguments: object, problem: str, done: str = "") 
 
 def existing_store() -> str | None:
     """The address of MLflow's store; None without MLflow, or if its file is missing."""
-    found: str | None = _load("chess_snn.tasks.tracking", "orchestration").existing_store()
+    found: str | None = load_extra("chess_snn.tasks.tracking", "orchestration").existing_store()
     return found
 
 
@@ -128,21 +108,10 @@ def record_study(body: Json, files: Sequence[Path]) -> None:
     if find_spec("mlflow") is None:
         return
     try:
-        module = _load("chess_snn.tasks.tracking.study_run", "orchestration")
-        tracking = _load("chess_snn.tasks.tracking", "orchestration")
+        module = load_extra("chess_snn.tasks.tracking.study_run", "orchestration")
+        tracking = load_extra("chess_snn.tasks.tracking", "orchestration")
         run_id = module.record_study(tracking.tracking_uri(), body, files)
     except ChessSnnError as error:
         print_notice(f"MLflow does not have the study; the same command records it: {error}")
     else:
         print_message(f"MLflow: run {run_id}")
-
-
-def _load(module: str, extra: str) -> ModuleType:
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"this command needs {error.name}; install it with: pip install 'chess-snn[{extra}]'"
-        ) from error

@@ -6,7 +6,6 @@ import io
 import secrets
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,7 +17,6 @@ from rich.text import Text
 from chess_snn.cli.console import Keyboard, console, has_keyboard, print_message
 from chess_snn.cli.options import (
     ADVISER,
-    START,
     GameOption,
     NetworkDeviceOption,
     SimulationsOption,
@@ -26,17 +24,16 @@ from chess_snn.cli.options import (
     complete_player,
 )
 from chess_snn.errors import UsageError
-from chess_snn.known import KNOWN_PLAYERS, SHIPPED_CHESS
+from chess_snn.known import DEFAULT_GAME, KNOWN_PLAYERS, SHIPPED_CHESS, START
 from chess_snn.later import to_run
 from chess_snn.settings import check_choice
 
 if TYPE_CHECKING or to_run(__name__):
     import numpy as np
 
-    from chess_snn.campaign.models.model import Model
-    from chess_snn.cli.players import find_player, game_of_players, read_position, take_seat
+    from chess_snn.api.matches import game_of, player
+    from chess_snn.api.positions import read_state
     from chess_snn.cli.terminal_game import ChessGame, Show, TerminalGame
-    from chess_snn.games import Game
 
 _SIDES: Final = {"white": 0, "black": 1}
 _KEYS_HELP: Final = "arrows, hjkl, wasd: move   t: hint   p: autoplay   u: take back   q: quit"
@@ -83,26 +80,30 @@ def play_command(
     chess-snn play --game 2048 --seed 7
     """
     check_choice("--color", color, (*_SIDES, "random"))
-    rules, opponent = _choose(game_name, model, simulations)
+    game = game_name or game_of([] if model is None else [model])
+    opponent = player(
+        model or (SHIPPED_CHESS if game == DEFAULT_GAME else ADVISER), game=game,
+        simulations=simulations, device=device, threads=threads or None,
+    )
+    rules = opponent.rules
     seed = secrets.randbits(63) if seed is None else seed
     ascii_only = ascii_only or not console.encoding.startswith("utf")
     start = (
         rules.initial_states(np.array([seed], np.uint64))[0] if fen == START
-        else read_position(rules, fen)
+        else read_state(rules, fen)
     )
     is_solo = rules.spec.num_players == 1
     if is_solo and color != "white":
         raise UsageError(f"--color is for two players, {rules.spec.name} has one")
     human = _SIDES[secrets.choice(tuple(_SIDES)) if color == "random" else color]
-    with ExitStack() as pools:
-        player = take_seat(rules, opponent, 1, threads or None, device, pools)
+    with opponent:
         kind = ChessGame if rules.spec.name == "chess" else TerminalGame
         make_table = partial(
-            kind, rules, start, player, seed=seed, ascii_only=ascii_only, human=human
+            kind, rules, start, opponent.seat(1), seed=seed, ascii_only=ascii_only, human=human
         )
         print_message(
-            f"{rules.spec.name} with seed {seed}; hints come from {player.name}." if is_solo else
-            f"You are {('White', 'Black')[human]}, against {player.name}."
+            f"{rules.spec.name} with seed {seed}; hints come from {opponent.name}." if is_solo else
+            f"You are {('White', 'Black')[human]}, against {opponent.name}."
         )
         try:
             if is_solo and has_keyboard() and console.is_terminal and not console.is_dumb_terminal:
@@ -111,13 +112,6 @@ def play_command(
                 _converse(make_table(_show))
         except (EOFError, KeyboardInterrupt):
             print_message("")
-
-
-def _choose(game_name: str, model: str | None, simulations: int) -> tuple[Game, Model | str]:
-    """The game to play, and the opponent."""
-    game = game_of_players([] if model is None else [model], game_name)
-    default = ADVISER if game.spec.num_players == 1 else SHIPPED_CHESS
-    return game, find_player(game, model or default, simulations)
 
 
 def _show(content: RenderableType) -> None:

@@ -28,11 +28,11 @@ from chess_snn.known import APPROXIMATE_ELO, BATCH_PAIRS, MOST_GAMES
 from chess_snn.later import to_run
 
 if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.api.matches import games_pgn
     from chess_snn.campaign.models.model import Model
+    from chess_snn.campaign.models.references import find_model
     from chess_snn.campaign.store.match_facts import MatchFacts
     from chess_snn.cli.dashboard import matches_table, ratings_table
-    from chess_snn.cli.match import games_pgn
-    from chess_snn.cli.players import find_model
     from chess_snn.data import write_json, write_parts, write_text
     from chess_snn.evaluation.engines.pool import EngineSettings
     from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
@@ -95,7 +95,7 @@ def rate_command(
     chess-snn rate exported --against random,greedy,minimax:2 --simulations 0
     """
     check_writable(out and out / RATINGS, "--out")
-    models = [find_model(text, "chess", simulations) for text in networks]
+    models = [find_model(text, game="chess", simulations=simulations) for text in networks]
     if len({model.name for model in models}) < len(models):
         raise UsageError(f"a network is named twice: {', '.join(networks)}")
     found = read_ladder()
@@ -139,7 +139,7 @@ def rate_command(
         write_parts(out / GAMES, (
             text for model, rated in zip(models, ratings, strict=True)
             for match in rated.matches
-            for text in games_pgn(get_game("chess"), (model, match.player_b), match, seed)
+            for text in games_pgn(match, (model.game_facts, {}), seed)
         ))
         if not as_json:
             print_message(f"written: {out / RATINGS}, {out / PLOT}, {out / GAMES}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
     from chess_snn.campaign.models.exporting import copy_model, export_for_others, export_model
     from chess_snn.campaign.models.model import Model
-    from chess_snn.campaign.models.references import split_generation
+    from chess_snn.campaign.models.references import find_model, split_generation
     from chess_snn.campaign.models.versions import (
         NetworkVersion,
         campaign_versions,
@@ -40,7 +40,6 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.store.match_facts import RatingFacts
     from chess_snn.campaign.store.receipt_parts import VERDICT_WORDS, PromotionFacts
     from chess_snn.campaign.strength.champions import HandPromotion, promote_by_hand, roll_back
-    from chess_snn.cli.players import find_model
 
 _DIGITS = 8
 """Length of a digest in a table."""

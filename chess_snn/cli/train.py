@@ -42,8 +42,8 @@ if TYPE_CHECKING or to_run(__name__):
         train_network,
         training_gpus,
     )
+    from chess_snn.campaign.models.references import find_model
     from chess_snn.campaign.store.collection import joined, open_collection
-    from chess_snn.cli.players import find_model
     from chess_snn.data import write_json
     from chess_snn.devices import VISIBLE_GPUS
     from chess_snn.evaluation.engines.player import is_engine_name
@@ -227,7 +227,7 @@ def label_command(
     if is_engine_name(teacher):
         teaching = Teaching(teacher, lines=Lines(lines, temperature))
     else:
-        model = find_model(teacher, collection.spec.name, simulations)
+        model = find_model(teacher, game=collection.spec.name, simulations=simulations)
         teaching = Teaching(teacher, model, device=device)
     processes = workers or (1 if device.startswith("cuda") else num_cores())
     with (

@@ -18,7 +18,7 @@ from chess_snn.uci import Options
 
 if TYPE_CHECKING or to_run(__name__):
     from chess_snn.api.network import Net, load
-    from chess_snn.cli.players import find_model
+    from chess_snn.campaign.models.references import find_model
     from chess_snn.games import get_game
     from chess_snn.uci import Session
 
@@ -49,7 +49,7 @@ def uci_command(
         model=model, simulations=simulations, threads=threads or num_cores(), device=device
     )
     if model:
-        find_model(model, _GAME)  # report a missing model before the UCI handshake
+        find_model(model, game=_GAME)  # report a missing model before the UCI handshake
     # Input may be any bytes, and answers may quote it.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -17,8 +17,7 @@ from chess_snn.later import to_run
 from chess_snn.ports import check_port
 
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.campaign.models.references import REGISTERED
-    from chess_snn.cli.players import find_model
+    from chess_snn.campaign.models.references import REGISTERED, find_model
     from chess_snn.credentials import read_credentials
 
 

@@ -3,12 +3,12 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from chess_snn.campaign.models.model import Model, seat_network
+from chess_snn.api.matches import player_of
+from chess_snn.campaign.models.model import Model
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import run_ladder_test
 from chess_snn.evaluation.ladder.ladder import Ladder
@@ -57,10 +57,8 @@ class RatingGames:
             UsageError: a batch was played under other conditions.
         """
         total, done = num_games * max(1, len(against)), 0
-        with ExitStack() as pools:
-            seat = seat_network(
-                get_game("chess"), self.model, 2 * BATCH_PAIRS, threads or None, device, pools
-            )
+        with player_of(self.model, device=device, threads=threads or None) as rated:
+            seat = rated.seat(2 * BATCH_PAIRS)
 
             def play_batch(opponent: str, number: int) -> MatchResult:
                 nonlocal done

@@ -7,7 +7,7 @@ it as long as the first one takes for the largest budget.
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -15,8 +15,9 @@ from typing import Final
 import numpy as np
 
 from chess_snn import nets
+from chess_snn.api.matches import player_of
 from chess_snn.campaign.machine.training_launch import train_network
-from chess_snn.campaign.models.model import Model, seat_network
+from chess_snn.campaign.models.model import Model
 from chess_snn.data import read_json, sweep_temporaries, write_json
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import LadderRating, rate_on_ladder
@@ -230,18 +231,13 @@ class StudyRun:
         if (kept := read_kept_match(game, path, conditions)) is not None:
             return kept
         with (
-            ExitStack() as pools,
-            self.work_bar(f"{models[0].name} against {models[1].name}", "games over") as bar,
+            player_of(models[0], device=request.device, threads=self.plan.threads) as a,
+            player_of(models[1], device=request.device, threads=self.plan.threads) as b,
+            self.work_bar(f"{a.name} against {b.name}", "games over") as bar,
         ):
-            seat_a, seat_b = (
-                seat_network(
-                    game, model, request.match_games, self.plan.threads, request.device,
-                    pools,
-                )
-                for model in models
-            )
             result = play_match(
-                game, seat_a, seat_b, book_openings(game, request.match_games // 2, request.seed),
+                game, a.seat(request.match_games), b.seat(request.match_games),
+                book_openings(game, request.match_games // 2, request.seed),
                 seed=request.seed, max_plies=self.ladder.max_plies, on_progress=bar,
             )
         write_match(path, result, conditions)

@@ -135,10 +135,11 @@ def test_a_search_adds_up_and_its_line_can_be_played(net, simulations):
         assert found.evaluation.wdl_stm == pytest.approx(net.evaluate(fen).wdl_stm, abs=1e-5)
 
 
-def test_the_settings_of_a_search_may_stand_behind_the_name():
-    with chess_snn.load("chess-small#search.kind=puct", threads=1) as net:
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+def test_the_settings_of_a_search_may_stand_behind_the_name(kind):
+    with chess_snn.load(f"chess-small#search.kind={kind}", threads=1) as net:
         found, again = net.search(BLACK, 40), net.search(BLACK, 40)
-    assert net.settings.kind == "puct"
+    assert net.settings.kind == kind
     assert found.visits == 40
     assert found == again
     visits = [candidate.visits for candidate in found.candidates[1:]]

@@ -12,9 +12,9 @@ from small_campaigns import MICRO, play_iteration
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.models import exporting
 from chess_snn.campaign.models.exporting import commit_model, export_model, read_exported
+from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.models.versions import model_card, version_of
 from chess_snn.campaign.stages import prepare_first_generation
-from chess_snn.cli.players import find_model
 from chess_snn.data import read_manifest, staged_folder, verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.matches import play_match

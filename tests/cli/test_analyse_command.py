@@ -124,8 +124,8 @@ def test_moves_are_the_legal_ones_and_add_up(chess_snn, tmp_path, position):
 
 @pytest.mark.parametrize("game", ["chess", "2048"])
 def test_without_a_network_the_shipped_one_is_asked(refused, monkeypatch, game):
-    def refuse(text, *_):
+    def refuse(text, **_):
         raise UsageError(text)
 
-    monkeypatch.setattr("chess_snn.cli.analyse.find_model", refuse)
+    monkeypatch.setattr("chess_snn.cli.analyse.load", refuse)
     assert f"shipped/{game} " in refused("analyse", "startpos", "--game", game)

@@ -1,15 +1,12 @@
 """Which network a text means, and how it is searched with."""
 
-from contextlib import ExitStack
-
 import pytest
 from small_campaigns import make_networks, make_weights, small_network
 
-from chess_snn.cli.players import find_model, find_player, take_seat
+from chess_snn.api.matches import play_match
+from chess_snn.campaign.models.references import find_model
 from chess_snn.data import verify_folder
 from chess_snn.errors import CorruptDataError, UsageError
-from chess_snn.evaluation.matches import play_match
-from chess_snn.evaluation.openings import random_openings
 from chess_snn.games import get_game
 from chess_snn.known import SHIPPED_FOLDER
 from chess_snn.nets import network_digest
@@ -79,20 +76,13 @@ def test_a_shipped_network_is_what_its_card_says(name):
 
 @pytest.mark.parametrize("game", ["chess", "2048"])
 def test_every_game_has_a_shipped_network(game):
-    assert find_model(f"shipped/{game}", game).game == game
+    assert find_model(f"shipped/{game}", game=game).game == game
 
 
 @pytest.mark.slow
 def test_the_shipped_network_of_chess_plays_well():
-    chess_game = get_game("chess")
-    with ExitStack() as pools:
-        players = [
-            take_seat(chess_game, find_player(chess_game, text, 64), 8, 1, "cpu", pools)
-            for text in ("shipped/chess:16", "greedy")
-        ]
-        openings = random_openings(chess_game, 4, 4, seed=0)
-        result = play_match(chess_game, *players, openings, seed=0, max_plies=160)
-    assert result.score > 0.8
+    match = play_match("shipped/chess:16", "greedy", games=8, openings="random", max_plies=160)
+    assert match.score > 0.8
 
 
 def test_networks_that_are_not_shipped_are_named():

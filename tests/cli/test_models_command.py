@@ -14,11 +14,11 @@ from stored_files import copy_campaign
 from typer.testing import CliRunner
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
+from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
 from chess_snn.campaign.strength.measured_points import Milestone, common_points
 from chess_snn.cli.campaign import app
-from chess_snn.cli.players import find_model
 from chess_snn.errors import CampaignError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config, network_digest

@@ -2,8 +2,9 @@
 
 import pytest
 
+from chess_snn.api.matches import player
 from chess_snn.campaign.configuration.loading import load_config
-from chess_snn.cli.players import find_model, find_player
+from chess_snn.campaign.models.references import find_model
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.evaluation.named_players import check_player
 from chess_snn.games import get_game
@@ -31,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 ])
 def test_a_misspelled_player_or_network(text, meant):
     with pytest.raises(ChessSnnError, match=rf"did you mean {meant}\?"):
-        find_player(get_game("chess"), text, 8)
+        player(text, game="chess")
 
 
 @pytest.mark.usefixtures("folder")

@@ -8,8 +8,8 @@ import torch
 from small_campaigns import make_networks, make_weights
 
 from chess_snn.campaign.models.model import InPlay
+from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.models.starting import find_start
-from chess_snn.cli.players import find_model, find_player
 from chess_snn.errors import ChessSnnError, ConfigError, UsageError
 from chess_snn.games import get_game
 from chess_snn.nets import MOST_TICKS
@@ -39,7 +39,7 @@ def test_weights_are_the_same_and_ticks_are_not(weights):
     ("{}#ticks=4:32", 4, 32, None), ("{}#ticks=4:0~25", 4, 0, 25.0),
 ])
 def test_ticks_stand_before_simulations(weights, text, ticks, simulations, percent):
-    model = find_player(GAME, text.format(weights), 8)
+    model = find_model(text.format(weights), simulations=8)
     assert model.in_play == InPlay(ticks)
     assert (model.simulations, model.random_percent) == (simulations, percent)
     assert (f"#ticks={ticks}:" in model.name) == bool(ticks)
@@ -105,10 +105,10 @@ def test_what_is_no_way_to_play_is_refused(weights, text):
 
 def test_settings_of_the_search_stand_there_too(weights):
     changes = "search.kind=puct,search.exploration=2.5,ticks=3"
-    model = find_player(GAME, f"{weights}#{changes}:16~25", 8)
+    model = find_model(f"{weights}#{changes}:16~25", simulations=8)
     assert model.in_play == InPlay(3, search=("search.kind=puct", "search.exploration=2.5"))
     assert (model.search.kind, model.search.exploration) == ("puct", 2.5)
     assert model.name == f"{weights}#{changes}:16~25"
-    plain = find_player(GAME, f"{weights}:16", 8)
+    plain = find_model(f"{weights}:16", simulations=8)
     assert replace(model.search, kind="gumbel", exploration=1.5) == plain.search
     assert model.config_digest == plain.config_digest, "that of the training"

@@ -17,6 +17,7 @@ from damaged_inputs import (
 )
 from stored_inputs import stored_campaign, stored_shard, stored_weights
 
+from chess_snn.api.matches import player
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.configuration.loading import (
     build_config,
@@ -24,7 +25,6 @@ from chess_snn.campaign.configuration.loading import (
     format_toml,
 )
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.cli.players import find_player
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.named_players import check_player, make_player
@@ -138,7 +138,9 @@ def test_player_name(data):
 )
 def test_match_player_name(data):
     """A player of ``chess-snn match``, by name, or a network by its place."""
-    with contextlib.chdir(scratch()):
-        player = find_player(GAME, text_of(data), 0)
-    assert player
-    assert isinstance(player, str) or player.game == GAME.spec.name
+    with (
+        contextlib.chdir(scratch()),
+        player(text_of(data), game=GAME.spec.name, simulations=0) as named,
+    ):
+        assert named.name
+        assert named.game == GAME.spec.name

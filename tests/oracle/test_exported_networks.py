@@ -22,7 +22,7 @@ from benchmarks.nir_readers import (
 )
 from benchmarks.random_data import random_positions
 from chess_snn.campaign.models.exporting import Format, export_for_others
-from chess_snn.cli.players import find_model
+from chess_snn.campaign.models.references import find_model
 from chess_snn.games import get_game
 from chess_snn.known import SHIPPED, SHIPPED_CHESS
 from chess_snn.nets import NetConfig, build_network, freeze

@@ -224,7 +224,7 @@ def training_gpus(config: CampaignConfig) -> tuple[str, ...]:
 
 
 def choose_ranks(config: CampaignConfig, num_gpus: int) -> RankChoice:
-    """How many ranks train on a machine with ``num_gpus`` GPUs for job.
+    """How many ranks train on a machine with ``num_gpus`` GPUs for training.
 
     As ``execution.training_ranks`` says. Where that is 0: one for each GPU, but no more than a step
     has micro-batches; one where there is no GPU, since threads share the micro-batches there.

@@ -1,4 +1,4 @@
-"""A network that can be played: where it lies, how it is searched, and its seat as a player.
+"""A network that can be played: where it lies, and how it is searched.
 
 Changes stand behind its name, after ``#``: play it otherwise than it was trained. So in
 ``runs/a@12#ticks=4,search.kind=puct``, in any order. As with ``--set``, of two values of one name
@@ -8,8 +8,7 @@ the later counts.
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -21,11 +20,9 @@ from chess_snn.campaign.store.generations import read_generation
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
 from chess_snn.errors import ConfigError, UsageError
-from chess_snn.evaluation.named_players import DilutedPlayer
-from chess_snn.evaluation.players import Player, SearchPlayer
 from chess_snn.games.base import Game
 from chess_snn.nets import MOST_TICKS, Precision
-from chess_snn.search import SearchSettings, make_match_search
+from chess_snn.search import SearchSettings
 from chess_snn.settings import check_range
 from chess_snn.types import Json
 
@@ -194,22 +191,3 @@ class Model:
             raise UsageError(
                 f"{self.label} is not possible: {error}; or leave ticks={self.in_play.ticks} out"
             ) from error
-
-
-def seat_network(
-    game: Game, model: Model, num_games: int, num_threads: int | None, device: str,
-    threads: ExitStack,
-) -> Player:
-    """``model`` as a player of ``num_games`` at once; ``threads`` ends the threads it needs.
-
-    ``num_threads`` evaluate positions on a CPU; None chooses automatically.
-    """
-    evaluator = threads.enter_context(nets.make_evaluator(
-        model.load(game), device=device, precision=model.precision, num_threads=num_threads,
-    ))
-    search = make_match_search(
-        game, evaluator, model.search, simulations=model.simulations, num_games=num_games
-    )
-    undiluted = SearchPlayer(search, replace(model, random_percent=None).name)
-    percent = model.random_percent
-    return undiluted if percent is None else DilutedPlayer(undiluted, percent)
