@@ -20,7 +20,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.store.plans import campaign_length
     from chess_snn.campaign.store.receipts import recorded_seconds
     from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
-    from chess_snn.campaign.viewing.lines import ladder_test_line
+    from chess_snn.campaign.viewing.lines import ladder_test_line, learnt_lines
     from chess_snn.campaign.viewing.results import iteration_columns, results_csv
     from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
     from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines
@@ -132,7 +132,8 @@ def print_summary(view: CampaignView) -> None:
         print_message(f"The last candidate: {gating_matches[-1]}.")
     if view.final_matches:
         console.print(matches_table("at the end of the campaign", view.final_matches))
-    for line in [*(f"ALARM {alarm}" for alarm in view.alarms), *view.faults]:
+    alarms = [f"ALARM {alarm}" for alarm in view.alarms]
+    for line in [*learnt_lines(view.receipts), *alarms, *view.faults]:
         print_message(line)
 
 

@@ -35,13 +35,16 @@ def test_an_address_needs_its_kind_and_the_kind_an_address():
     load_config(settings=["cluster.kind=address", "cluster.address=tls://box-a:8786"])
 
 
-def test_removed_settings_are_read_from_files_alone(tmp_path):
+def test_removed_settings_are_read_from_campaigns_alone(tmp_path):
     values = config_values(load_config(settings=["execution.workers=7"]))
     values["cluster"] |= {"wait_s": 5.0}
     assert build_config(values).execution.workers == 7
     file = tmp_path / "campaign.toml"
-    file.write_text(format_toml(values))
+    file.write_text(format_toml(values | {"identity": {"id": "0123"}}))
     assert load_config(file=file) == build_config(values)
+    file.write_text(format_toml(values))
+    with pytest.raises(ConfigError, match=r"cluster\.wait_s is gone"):
+        load_config(file=file)
 
 
 @pytest.mark.parametrize(("name", "instead"), [
@@ -51,6 +54,8 @@ def test_removed_settings_are_read_from_files_alone(tmp_path):
 def test_a_removed_setting_is_refused_with_its_replacement(name, instead):
     with pytest.raises(ConfigError, match=rf"{name} is gone: .*{instead}"):
         load_config(settings=[f"{name}=5"])
+    with pytest.raises(ConfigError, match=rf"{name} is gone"):
+        load_config(settings=[(name, 5)])
 
 
 @pytest.mark.parametrize(("host", "loopback"), [

@@ -10,7 +10,8 @@ import pytest
 import small_campaigns as made
 from made_games import made_match
 
-from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+from chess_snn.campaign.viewing.lines import learnt_lines
 from chess_snn.data import with_digest
 from chess_snn.evaluation.match_files import write_match
 
@@ -144,3 +145,14 @@ def test_players_are_rated_with_intervals(chess_snn, tmp_path):
 @pytest.mark.parametrize("options", [("--csv", "--json"), ("--csv", "--ratings")])
 def test_formats_that_exclude_each_other(refused, folder, options):
     assert "--csv" in refused("campaign", "status", folder.path, *options)
+
+
+def test_it_ends_with_what_was_learnt(folder, played_campaign, chess_snn):
+    (line,) = learnt_lines(read_receipts(folder))
+    newest = [receipt for receipt in read_receipts(folder) if receipt.matches][-1]
+    assert f"generation {newest.training.generation} " in line
+    for match in newest.matches:
+        assert f"{match.player_b} with {match.score:.2f}" in line
+    assert learnt_lines([]) == []
+    (line,) = learnt_lines(read_receipts(played_campaign))
+    assert line in " ".join(chess_snn("campaign", "status", played_campaign.path).stdout.split())

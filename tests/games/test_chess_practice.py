@@ -86,6 +86,7 @@ def test_a_lone_piece_wins_for_certain(boards):
     assert min(num_solved[kind] for kind in SOLVED) > 0.1 * NUM_POSITIONS
 
 
+@pytest.mark.slow
 def test_the_solver_knows_the_famous_counts():
     """King and pawn: 124,960 won with white to move, and 97,604 with black, both wings counted."""
     won = ending_solver.solve()

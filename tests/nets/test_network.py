@@ -89,7 +89,7 @@ def test_gradient_reaches_every_parameter(spec, positions, config):
     TINY, pytest.param(TINY.baseline(), marks=pytest.mark.slow),
 ], ids=["spiking", "baseline"])
 def test_one_batch_can_be_overfitted(spec, positions, overfit, config):
-    losses = overfit(build_network(spec, config, 0), positions[:32], steps=100)
+    losses = overfit(build_network(spec, config, 0), positions[:16], steps=80)
     assert losses[0] > 3.0
     assert losses[-1] < 0.4
 

@@ -33,7 +33,7 @@ SPEC = get_game("chess").spec
 LEAKY = NetConfig(
     blocks=2, channels=12, target_readout=True, ticks=3, decay=0.6, threshold=0.7, value_hidden=9
 )
-FEW, MANY = 48, 1000
+FEW, MANY = 24, 1000
 PAGE = Path(__file__).parents[2] / "docs" / "spikes.md"
 
 

@@ -127,7 +127,7 @@ def ending(board):
 def test_games_replay_in_python_chess(played, settings):
     records, _ = played(settings)
     assert records.num_games == NUM_GAMES
-    for game in range(NUM_GAMES):
+    for game in range(0, NUM_GAMES, 2):
         rows = positions_of(records, game)
         board = chess.Board(GAME.format_state(records.states[rows[0]]))
         for row in rows:

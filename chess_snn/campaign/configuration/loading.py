@@ -1,7 +1,7 @@
 """Read presets, files and ``--set a.b=v`` into a :class:`CampaignConfig`, and write it as TOML.
 
 Later sources win: defaults, preset, file, single settings. Nothing unknown is ignored, except that
-files may still have settings that were removed.
+a campaign's own file may still have settings that were removed.
 """
 
 import tomllib
@@ -27,6 +27,8 @@ from chess_snn.wording import names_hint
 
 _PRESETS = resources.files("chess_snn.campaign.configuration") / "presets"
 _DIGEST_LENGTH = 12
+_OF_ONE_CAMPAIGN: Final = ("identity", "origin")
+"""Tables of a campaign's file that are no settings."""
 _MOST_BYTES = 1 << 20
 """Limit of a file of settings; a sparse one could be larger than the memory."""
 _REMOVED: Final = {
@@ -49,7 +51,7 @@ _REMOVED: Final = {
                     "copy the folder with rclone or aws s3 sync: docs/reliability.md"),
     "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }
-"""Settings that were removed, and the replacement; files are read without them."""
+"""Settings that were removed, and the replacement; campaigns are read without them."""
 
 Setting: TypeAlias = str | tuple[str, object]
 """A text such as ``training.batch_size=512``, or a dotted name and its value."""
@@ -211,10 +213,11 @@ def _read_preset(name: str) -> Json:
 
 def _read_file(path: Path) -> Json:
     values = read_toml(path)
-    # A campaign's own campaign.toml can be used as a configuration for the next one.
-    for table in ("identity", "origin"):
-        values.pop(table, None)
-    return _of_present_version(values)
+    if "identity" in values:  # a campaign's own file can be the configuration of the next one
+        return _of_present_version({k: v for k, v in values.items() if k not in _OF_ONE_CAMPAIGN})
+    for name in flat_values(values):
+        _refuse_removed(name)
+    return values
 
 
 def _with_settings(values: Json, settings: Sequence[Setting]) -> CampaignConfig:
@@ -229,10 +232,10 @@ def _merge_settings(onto: Json, settings: Sequence[Setting]) -> None:
 
 def _name_and_value(setting: Setting) -> tuple[str, object]:
     if not isinstance(setting, str):
+        _refuse_removed(setting[0])
         return setting
     name, equals, value = setting.partition("=")
-    if name.strip() in _REMOVED:
-        raise ConfigError(f"{name.strip()} is gone: {_REMOVED[name.strip()]}")
+    _refuse_removed(name.strip())
     if not equals or not name.strip():
         raise ConfigError(f"--set takes name=value, got {setting!r}; e.g. training.batch_size=512")
     try:
@@ -244,6 +247,11 @@ def _name_and_value(setting: Setting) -> tuple[str, object]:
     if len(table) > 1:
         raise ConfigError(f"--set takes one setting, got {setting!r}; repeat --set for another")
     return name.strip(), table["value"]
+
+
+def _refuse_removed(name: str) -> None:
+    if name in _REMOVED:
+        raise ConfigError(f"{name} is gone: {_REMOVED[name]}")
 
 
 def _nested(name: str, value: object) -> Json:

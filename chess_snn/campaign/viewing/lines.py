@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from chess_snn.campaign.store.match_facts import LadderTestFacts, MatchFacts
+from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
     CampaignFinished,
@@ -29,6 +30,8 @@ _JOULES: Final = 1e-12
 _STAGE_PERIOD_S: Final = 10.0
 _WORKERS_PERIOD_S: Final = 60.0
 _S_PER_MINUTE: Final = 60
+_EVEN: Final = 0.5
+"""Score of equals."""
 
 
 def event_lines(event: Event) -> Sequence[str]:
@@ -101,6 +104,37 @@ def iteration_line(row: Json) -> str:
         f"iteration {row['iteration']} ({row['progress']:.0%} of the campaign): "
         f"{', '.join(filter(None, parts))}"
     )
+
+
+def learnt_lines(receipts: Sequence[Receipt]) -> list[str]:
+    """A sentence on what the newest evaluated network does better than the first; none before."""
+    evaluated = [receipt for receipt in receipts if receipt.matches]
+    if not evaluated:
+        return []
+    first, newest = evaluated[0], evaluated[-1]
+    before = {match.player_b: match for match in first.matches if first is not newest}
+    told = [_learnt(match, before.get(match.player_b)) for match in newest.matches]
+    best_moves = [receipt.training.metrics.get("reference_policy_accuracy") for receipt in receipts]
+    if len(receipts) > 1 and best_moves[0] is not None and best_moves[-1] is not None:
+        told.append(f"finds the best move in {best_moves[-1]:.1%} of the fixed positions "
+                    f"({best_moves[0]:.1%} after the first iteration)")
+    return [f"What it learnt: generation {newest.training.generation} {'; '.join(told)}."]
+
+
+def _learnt(match: MatchFacts, before: MatchFacts | None) -> str:
+    """``beats random with 0.99 (0.71 at first)``."""
+    verb = (
+        "beats" if match.score_low > _EVEN else "loses to" if match.score_high < _EVEN
+        else "is about level with"
+    )
+    figure = f"{match.score:.2f}" if match.points is None else f"{match.points.a.mean:,.0f} points"
+    if before is None:
+        at_first = ""
+    elif before.points is None:
+        at_first = f" ({before.score:.2f} at first)"
+    else:
+        at_first = f" ({before.points.a.mean:,.0f} at first)"
+    return f"{verb} {match.player_b} with {figure}{at_first}"
 
 
 def match_line(match: MatchFacts) -> str:
