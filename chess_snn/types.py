@@ -1,7 +1,8 @@
 """Types used across the library; shapes of arrays stand beside each field's docstring."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,3 +25,21 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 LogFn: TypeAlias = Callable[[str], None]
 """Called with a line for people."""
+
+
+class Closeable(Protocol):
+    """An object that is used in a ``with`` block, or closed; afterwards it cannot be used."""
+
+    def close(self) -> None:
+        """Let go of threads, processes and memory."""
+
+    def __enter__(self) -> Self:
+        """The object itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()

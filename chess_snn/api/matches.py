@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import perf_counter
-from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
@@ -29,7 +28,7 @@ from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.known import DEFAULT_GAME
 from chess_snn.search import make_match_search
-from chess_snn.types import Json, Progress, UInt64Array
+from chess_snn.types import Closeable, Json, Progress, UInt64Array
 
 _OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
 _OPENING_PLIES: Final = 4
@@ -78,7 +77,7 @@ def player_of(model: Model, *, device: str = "cpu", threads: int | None = None) 
     return Player.of_network(Net(model, device=device, threads=threads), model, owns=True)
 
 
-class Player:
+class Player(Closeable):
     """A network with its search, an engine, or a simple program, ready to play.
 
     :func:`chess_snn.player` and :meth:`chess_snn.Net.player` make it. A player of the former closes
@@ -139,17 +138,6 @@ class Player:
     def close(self) -> None:
         """End the threads of a network that the player made for itself."""
         self._close()
-
-    def __enter__(self) -> Self:
-        """The player itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

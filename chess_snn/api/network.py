@@ -9,8 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from chess_snn.search import (
     make_tree_search,
 )
 from chess_snn.settings import check_range
-from chess_snn.types import Float32Array
+from chess_snn.types import Closeable, Float32Array
 
 if TYPE_CHECKING:
     from chess_snn.api.matches import Player
@@ -71,7 +70,7 @@ def load(
     return Net(model, device=device, precision=precision, threads=threads)
 
 
-class Net:
+class Net(Closeable):
     """A network that answers questions about positions; :func:`load` makes it.
 
     A question is a position or a list of them: a ``chess.Board``, a FEN, or rows of 2048. A list is
@@ -293,17 +292,6 @@ class Net:
             if self._evaluator is not None:
                 self._evaluator.close()
             self._evaluator, self._search, self._is_closed = None, None, True
-
-    def __enter__(self) -> Self:
-        """The network itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
     def _read(self, positions: Position | Positions) -> GameBatch:
         listed = positions if isinstance(positions, list | tuple) else [positions]

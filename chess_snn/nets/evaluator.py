@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from chess_snn.later import torch
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.types import Closeable, Float32Array, Int16Array, Int32Array, UInt64Array
 
 _LOG = logging.getLogger(__name__)
 
@@ -69,23 +69,8 @@ class Evaluator(Protocol):
         ...
 
 
-class OwnedEvaluator(Evaluator, Protocol):
-    """An evaluator with what it holds on its device. Use it in a ``with`` block, or close it."""
-
-    def close(self) -> None:
-        """Let go of threads and memory; the evaluator cannot be used afterwards."""
-        ...
-
-    def __enter__(self) -> Self:
-        """The evaluator itself."""
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        ...
+class OwnedEvaluator(Evaluator, Closeable, Protocol):
+    """An evaluator with the threads and the memory that it holds on its device."""
 
 
 class RowLimit:

@@ -148,11 +148,8 @@ def test_formats_that_exclude_each_other(refused, folder, options):
 
 
 def test_it_ends_with_what_was_learnt(folder, played_campaign, chess_snn):
-    (line,) = learnt_lines(read_receipts(folder))
-    newest = [receipt for receipt in read_receipts(folder) if receipt.matches][-1]
-    assert f"generation {newest.training.generation} " in line
-    for match in newest.matches:
-        assert f"{match.player_b} with {match.score:.2f}" in line
+    (line,), newest = learnt_lines(read_receipts(folder)), read_receipts(folder)[-1]
+    assert all(f"{match.player_b} with {match.score:.2f}" in line for match in newest.matches)
     assert learnt_lines([]) == []
     (line,) = learnt_lines(read_receipts(played_campaign))
     assert line in " ".join(chess_snn("campaign", "status", played_campaign.path).stdout.split())

@@ -5,7 +5,7 @@ import chess.engine
 import numpy as np
 import pytest
 from fake_engines import write_engine
-from subtraction_game import SubtractionGame
+from solved_games import SubtractionGame
 
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.evaluation.engines import player as engine_player

@@ -8,7 +8,7 @@ import chess
 import chess.pgn
 import numpy as np
 import pytest
-from subtraction_game import SubtractionGame
+from solved_games import SubtractionGame
 
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.evaluation.match_files import match_pgn

@@ -3,7 +3,7 @@ from collections import defaultdict
 import chess
 import numpy as np
 import pytest
-from subtraction_game import SubtractionGame
+from solved_games import SubtractionGame
 
 from chess_snn.errors import ConfigError, IllegalMoveError
 from chess_snn.evaluation.matches import play_match

@@ -1,7 +1,7 @@
 import chess
 import numpy as np
 import pytest
-from subtraction_game import SubtractionGame
+from solved_games import SubtractionGame
 from uniform_evaluator import UniformEvaluator
 
 from chess_snn.errors import ConfigError

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from doubling_game import TAKE, WAIT, DoublingGame
-from subtraction_game import SubtractionGame
+from solved_games import TAKE, WAIT, DoublingGame, SubtractionGame
 
 from chess_snn.errors import ConfigError, CorruptDataError, IllegalMoveError
 from chess_snn.evaluation.match_files import match_fault

@@ -4,7 +4,7 @@ from collections import Counter
 import chess
 import numpy as np
 import pytest
-from subtraction_game import SubtractionGame
+from solved_games import SubtractionGame
 from uniform_evaluator import UniformEvaluator
 
 from chess_snn.errors import ConfigError

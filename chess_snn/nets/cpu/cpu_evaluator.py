@@ -18,8 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.model.planes import expand_planes
 from chess_snn.nets.model.values import num_wdl, read_value
 from chess_snn.settings import check_range
-from chess_snn.types import Float32Array, Int16Array, Int32Array, UInt64Array
+from chess_snn.types import Closeable, Float32Array, Int16Array, Int32Array, UInt64Array
 
 _M_TRIM_THRESHOLD: Final = -1
 _M_TOP_PAD: Final = -2
@@ -45,7 +44,7 @@ _LARGEST_HEAP_BLOCK_BYTES: Final = 1 << 25
 """The most that glibc accepts on 64-bit machines."""
 
 
-class CpuEvaluator:
+class CpuEvaluator(Closeable):
     """A frozen network with its threads. Use it in a ``with`` block, or call :meth:`close`.
 
     Calls from several threads are safe. The network runs in threads of the evaluator's own with
@@ -114,17 +113,6 @@ class CpuEvaluator:
     def close(self) -> None:
         """End the threads; the evaluator cannot be used afterwards."""
         self._threads.shutdown()
-
-    def __enter__(self) -> Self:
-        """The evaluator itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
     def _chunks(self, num_rows: int) -> Iterator[slice]:
         """Equal shares of the rows for every thread, in as few rounds as the chunk size allows."""

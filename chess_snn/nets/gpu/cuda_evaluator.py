@@ -17,8 +17,7 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import torch
@@ -27,7 +26,7 @@ from chess_snn.nets.evaluator import BusyClock, Evaluation, RowLimit
 from chess_snn.nets.gpu.static_batch import ROW_SIZES, StaticBatch, column_bucket, row_bucket
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.model.values import num_wdl
-from chess_snn.types import Int16Array, Int32Array, UInt64Array
+from chess_snn.types import Closeable, Int16Array, Int32Array, UInt64Array
 
 NUM_LANES: Final = 3
 """One in the network, one on its way, one whose answer is being read."""
@@ -36,7 +35,7 @@ _unused_streams: Final = defaultdict[torch.device, list[torch.cuda.Stream]](list
 which another lane may be capturing on; and cuBLAS keeps 32 MiB for each that it has seen."""
 
 
-class CudaEvaluator:
+class CudaEvaluator(Closeable):
     """A frozen network with its lanes. Calls from several threads are safe, and overlap."""
 
     def __init__(
@@ -126,17 +125,6 @@ class CudaEvaluator:
                 lanes.append(lane)
             self._lanes.put(None)
         return lanes
-
-    def __enter__(self) -> Self:
-        """The evaluator itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 class _Lane:
