@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.cli.compare import compare_campaigns
 from chess_snn.cli.console import print_message, stoppable
 from chess_snn.cli.cost import estimate
 from chess_snn.cli.options import (
@@ -67,7 +66,6 @@ app = typer.Typer(
 )
 
 app.command()(estimate)
-app.command("compare")(compare_campaigns)
 
 
 @app.command()

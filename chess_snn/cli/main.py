@@ -137,7 +137,7 @@ _ROWS: Final = (
     ("games", "games:app",
      "PGN in and out; look at games that were played."),
     ("models", "registry:app",
-     "The networks of a campaign: list, compare, promote, export."),
+     "The networks of a campaign: list, show, promote, export."),
 )
 COMMANDS = tuple(
     CommandEntry(name, f"chess_snn.cli.{target}", summary) for name, target, summary in _ROWS
@@ -218,9 +218,11 @@ def _fail(message: str, exit_code: int) -> None:
 
 REMOVED: Final[dict[str, str]] = {
     "bench": "`python -m benchmarks` in a clone",
+    "campaign compare": "`chess-snn match A@12 B@12`, with a generation of each campaign",
     "campaign restore": "`rclone` or `aws s3 sync`, as in docs/reliability.md",
     "deploy": "`chess-snn up`, which registers the deployment",
     "mates": "`chess-snn analyse`, or `python -m benchmarks mates` in a clone",
+    "models compare": "`chess-snn match`, which prints the likelihood of superiority",
     "scores": "`chess-snn match`, which compares points on the same seeds",
     "train": "`chess-snn campaign resume`, or torchrun as in docs/cluster.md",
     "ladder": "`chess-snn rate`, or the table in docs/ratings.md",

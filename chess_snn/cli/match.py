@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,28 +22,16 @@ from chess_snn.known import ANSWER_S, KNOWN_PLAYERS, MOST_PLIES, SHIPPED_CHESS
 from chess_snn.later import to_run
 
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.api.matches import Match, Player, game_of, play_match, player
+    from chess_snn.api.matches import game_of, play_match, player
     from chess_snn.data import write_parts
-    from chess_snn.evaluation.comparison import elo_json
+    from chess_snn.evaluation.comparison import Comparison, compare, elo_json
     from chess_snn.evaluation.match_files import check_pgn_game, write_match
     from chess_snn.evaluation.match_result import CUT, MatchResult
-    from chess_snn.evaluation.scores import elo_difference, pair_counts
+    from chess_snn.evaluation.scores import elo_difference
     from chess_snn.evaluation.solo import interval_text
     from chess_snn.games import get_game
 
-GamesOption = Annotated[
-    int, typer.Option(min=2, max=100_000, help="Even: each opening is played twice.")
-]
 _DEFAULT_OPPONENT: Final = "stockfish@100"
-MaxPliesOption = Annotated[
-    int | None,
-    typer.Option(min=1, max=MOST_PLIES,
-                 help="Longer games are truncated; by default 200, and 100,000 with one player."),
-]
-OpeningsOption = Annotated[
-    str,
-    typer.Option(help="book, random or random:N, after N random plies; seeds with one player."),
-]
 
 
 def match_command(
@@ -55,10 +43,20 @@ def match_command(
         str, typer.Argument(help="Its opponent, written the same way.")
     ] = _DEFAULT_OPPONENT,
     game_name: GameOption = "",
-    games: GamesOption = 200,
+    games: Annotated[
+        int, typer.Option(min=2, max=100_000, help="Even: each opening is played twice.")
+    ] = 200,
     simulations: SimulationsOption = 64,
-    max_plies: MaxPliesOption = None,
-    openings: OpeningsOption = "",
+    max_plies: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_PLIES,
+                     help="Longer games are truncated; by default 200, and 100,000 with one "
+                     "player."),
+    ] = None,
+    openings: Annotated[
+        str,
+        typer.Option(help="book, random or random:N, after N random plies; seeds with one player."),
+    ] = "",
     seed: SeedOption = 0,
     threads: ThreadsOption = 0,
     engine_seconds: Annotated[
@@ -105,31 +103,27 @@ def match_command(
                threads=threads or None, answer_s=engine_seconds)
         for name in (a, b)
     )
-    match = play_under_bar(
-        first, second, games=games, openings=openings, seed=seed, max_plies=max_plies
-    )
-    _print_result(match.result, match.seconds)
+    label = f"{first.name} against {second.name}"
+    with first, second, work_bar(label, "games over") as on_progress:
+        match = play_match(
+            first, second, games=games, openings=openings, seed=seed, max_plies=max_plies,
+            on_progress=on_progress,
+        )
+    comparison = compare(match.result)
+    _print_result(match.result, comparison, match.seconds)
     if pgn is not None:
         write_parts(pgn, match.pgn())
     if json_file is not None:
-        more = {"elo": elo_json(match.result)} | match.settings | {
-            "seconds": round(match.seconds, 1)
-        }
+        figures = comparison.to_json() | {"elo": elo_json(match.result)}
+        more = figures | match.settings | {"seconds": round(match.seconds, 1)}
         write_match(json_file, match.result, more)
 
 
-def play_under_bar(a: Player, b: Player, *, beside_json: bool = False, **settings: Any) -> Match:
-    """Play a match under a bar and close both players; ``settings`` are those of `play_match`."""
-    label = f"{a.name} against {b.name}"
-    with a, b, work_bar(label, "games over", beside_json=beside_json) as on_progress:
-        return play_match(a, b, on_progress=on_progress, **settings)
-
-
-def _print_result(result: MatchResult, seconds: float) -> None:
+def _print_result(result: MatchResult, comparison: Comparison, seconds: float) -> None:
     endings = result.terminations_by_name
     if not result.is_solo:
         endings.pop(CUT, None)  # which stand beside the draws
-    rows = score_rows(result) | {
+    rows = _score_rows(result, comparison) | {
         "endings": ", ".join(f"{name.replace('_', ' ')} {count}"
                              for name, count in endings.items()) or "none",
         "mean plies": f"{result.plies.mean():.1f}",
@@ -138,10 +132,10 @@ def _print_result(result: MatchResult, seconds: float) -> None:
     print_rows(f"{result.player_a} against {result.player_b}", rows)
 
 
-def score_rows(result: MatchResult) -> dict[str, str]:
+def _score_rows(result: MatchResult, comparison: Comparison) -> dict[str, str]:
     """The result: games or seeds, score and Elo difference, and points if there are any."""
     low, high = result.interval()
-    counts = pair_counts(result)
+    counts = comparison.counts
     rows = {
         "seeds": f"{result.num_pairs}, more points on {counts[-1]}, as many on {counts[2]}, fewer "
                  f"on {counts[0]}",
@@ -153,7 +147,9 @@ def score_rows(result: MatchResult) -> dict[str, str]:
     rows |= {
         "score": f"{result.score:.3f}, 95 % interval {low:.3f} to {high:.3f} "
                  f"({result.num_pairs} pairs; a truncated game counts half)",
-        "Elo": elo_text(result.score, low, high),
+        "Elo": _elo_text(result.score, low, high),
+        "likelihood of superiority":
+            f"{comparison.superiority:.1%} that {result.player_a} is the better one",
     }
     if not result.is_solo:
         return rows
@@ -188,7 +184,7 @@ def _program_rows(result: MatchResult) -> dict[str, str]:
     return {name: text for name, text in rows.items() if text}
 
 
-def elo_text(score: float, low: float, high: float) -> str:
+def _elo_text(score: float, low: float, high: float) -> str:
     """Elo difference of a score and its 95 % interval (low, high), or the one bound there is."""
     if score == 1.0:
         return f"at least {elo_difference(low):+.0f} (95 %)"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from chess_snn.cli.compare import compare_models
 from chess_snn.cli.console import (
     console,
     print_json,
@@ -45,11 +44,10 @@ _DIGITS = 8
 """Length of a digest in a table."""
 
 app = typer.Typer(
-    help="The networks of a campaign: list, compare, promote, export.",
+    help="The networks of a campaign: list, show, promote, export.",
     no_args_is_help=True,
 )
 
-app.command("compare")(compare_models)
 app.command("cost")(cost_command)
 Version = Annotated[
     str, typer.Argument(help="CAMPAIGN@GENERATION, or CAMPAIGN@champion; CAMPAIGN is its newest.",

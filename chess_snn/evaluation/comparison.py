@@ -27,13 +27,7 @@ from pydantic import Field
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.scores import (
-    PAIR_SCORES,
-    elo_difference,
-    logistic_score,
-    pair_counts,
-    pair_kinds,
-)
+from chess_snn.evaluation.scores import PAIR_SCORES, elo_difference, logistic_score, pair_counts
 from chess_snn.settings import settings_class
 from chess_snn.types import Float64Array, Int64Array, Json
 
@@ -43,8 +37,6 @@ _PRIOR: Final = 1.0
 _LOG_SMALLEST: Final = -42.0
 _LOG_LARGEST: Final = 12.0
 _NUM_POINTS: Final = 1 << 13
-_MOST_POINTS: Final = 60
-"""Most points of a curve over the pairs played."""
 SprtState = Literal["continue", "accept", "reject"]
 _UNSEEN: Final = 1e-3
 """Pairs of a score that has not occurred: without any, a mean outside of what has occurred would
@@ -93,50 +85,25 @@ def probability_of_positive_sum(coefficients: Float64Array, shapes: Float64Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """A match of a against b, read as one question."""
+    """Which player of a match of a against b is the better one."""
 
-    result: MatchResult
     counts: Int64Array
     """int64[5]: pairs of games by a's score, see :func:`pair_counts`."""
     superiority: float
     """Probability that a is the better player, in [0, 1]."""
-    pairs: Int64Array
-    """int64[n]: numbers of pairs after which the test was computed, rising."""
-    superiority_by_pairs: Float64Array
-    """float64[n]: what would have been said then."""
-
-    @property
-    def better(self) -> str:
-        """Name of the player that is better with more than even odds; empty at even ones."""
-        if self.superiority == 0.5:
-            return ""
-        return self.result.player_a if self.superiority > 0.5 else self.result.player_b
-
-    @property
-    def probability(self) -> float:
-        """Return the probability that :attr:`better` is better, in [0.5, 1]."""
-        return max(self.superiority, 1.0 - self.superiority)
 
     def to_json(self) -> Json:
-        """Return the JSON of all but the match."""
+        """Return JSON of both, for a file of the match."""
         return {
             "likelihood_of_superiority": self.superiority,
-            "better": self.better,
-            "pair_scores": PAIR_SCORES.tolist(),
             "pair_counts": self.counts.tolist(),
         }
 
 
 def compare(result: MatchResult) -> Comparison:
-    """Judge a match; pairs are taken in the order of its openings."""
-    kinds = pair_kinds(result)
-    by_pair = np.cumsum(np.eye(len(PAIR_SCORES), dtype=np.int64)[kinds], axis=0)
-    looks = np.unique(np.linspace(1, len(kinds), _MOST_POINTS).astype(np.int64))[: len(kinds)]
+    """Judge a match by its pairs of games."""
     counts = pair_counts(result)
-    return Comparison(
-        result, counts, likelihood_of_superiority(counts), looks,
-        np.array([likelihood_of_superiority(by_pair[look - 1]) for look in looks]),
-    )
+    return Comparison(counts, likelihood_of_superiority(counts))
 
 
 def elo_json(result: MatchResult) -> Json:

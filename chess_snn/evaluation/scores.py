@@ -59,19 +59,14 @@ def logistic_score(elo: float) -> float:
     return math.exp(nats) / (1.0 + math.exp(nats))
 
 
-def pair_kinds(result: "MatchResult") -> Int64Array:
-    """int64[pairs]: which of `PAIR_SCORES` player a had in the two games of each opening, in order.
+def pair_counts(result: "MatchResult") -> Int64Array:
+    """int64[5]: openings of a match by the mean score of player a in their two games.
 
     An opening of which a game is void is not a pair, and is left out.
     """
     points = result.scores_a.reshape(-1, 2).sum(axis=1)
-    kinds: Int64Array = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
-    return kinds
-
-
-def pair_counts(result: "MatchResult") -> Int64Array:
-    """int64[5]: openings of a match by the mean score of player a in their two games."""
-    counts: Int64Array = np.bincount(pair_kinds(result), minlength=len(PAIR_SCORES))
+    kinds = np.rint(points[np.isfinite(points)] * 2.0).astype(np.int64)
+    counts: Int64Array = np.bincount(kinds, minlength=len(PAIR_SCORES))
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Pictures of results as SVG: two campaigns, two players, ratings on the ladder.
+"""Ratings on the ladder as a picture (SVG).
 
 And parts of pictures for every module that draws: panels, lines, texts and intervals.
 """
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from chess_snn.campaign.strength.measured_points import MEASURES, Measure, Milestone
-from chess_snn.evaluation.comparison import Comparison
 from chess_snn.evaluation.ladder.adaptive import LadderRating
 from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.ratings.result import Estimate
@@ -112,85 +110,11 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
     )
 
 
-_POINTS_OF_PAIR: Final = ("0", "½", "1", "1½", "2")
-_PROBABILITIES: Final = (0.0, 0.05, 0.5, 0.95, 1.0)
-"""Probabilities with a line."""
-
 _LANDMARKS: Final = ("random", "greedy", "minimax:2", "minimax:3", "stockfish@1000")
 """Rungs of the ladder that are named in the picture."""
 _ELO_MARGIN: Final = 100.0
 """Above the highest end and below the lowest."""
 _LONGEST_NAME: Final = 24
-
-
-def campaign_curves_svg(names: Sequence[str], curves: Sequence[Sequence[Milestone]]) -> str:
-    """A panel a measure, in each the scores of two campaigns' generations.
-
-    Args:
-        names: of the two campaigns.
-        curves: their finished iterations.
-    """
-    parts = [
-        text(20 + 300 * k, 24, name, "start", f'fill="{COLOURS[k]}"')
-        for k, name in enumerate(names)
-    ]
-    for place, measure in enumerate(MEASURES):
-        left = 50 + place * 310
-        parts += _measure_panel(Panel(left, left + 260, 60, 270), measure, curves)
-    return picture(960, 320, parts)
-
-
-def _measure_panel(
-    panel: Panel, measure: Measure, curves: Sequence[Sequence[Milestone]]
-) -> Iterator[str]:
-    most = max((m.measured(measure) for curve in curves for m in curve), default=0.0) or 1.0
-    yield from panel.lines((0.0, 0.5, 1.0), "g")
-    yield text(panel.across(0.5), panel.bottom + 34, f"score by {measure}")
-    yield text(panel.right, panel.bottom + 18, f"{most:,.0f}", "end")
-    for curve, colour in zip(curves, COLOURS, strict=False):
-        points = ((m.measured(measure) / most, m.score) for m in curve if m.score is not None)
-        yield panel.curve(points, colour)
-
-
-def comparison_svg(comparison: Comparison) -> str:
-    """Two players: how many pairs of games ended how, and the probability that one is better."""
-    result = comparison.result
-    return picture(760, 340, [
-        text(20, 24, f"{result.player_a} against {result.player_b}", "start", TITLE),
-        *_pair_bars(comparison, Panel(60, 330, 70, 290)),
-        *_superiority(comparison, Panel(420, 730, 70, 290)),
-    ])
-
-
-def _pair_bars(comparison: Comparison, panel: Panel) -> Iterator[str]:
-    """One bar for each score that a pair of games can have."""
-    counts, most = comparison.counts.tolist(), max(1, int(comparison.counts.max()))
-    step = (panel.right - panel.left) / len(counts)
-    yield text(panel.left, 52, "pairs of games by points of the first", "start")
-    for index, (count, points) in enumerate(zip(counts, _POINTS_OF_PAIR, strict=True)):
-        height = (panel.bottom - panel.top - 16) * count / most
-        x = panel.left + step * (index + 0.5)
-        yield (
-            f'<rect x="{x - 0.35 * step:.1f}" y="{panel.bottom - height:.1f}" '
-            f'width="{0.7 * step:.1f}" height="{height:.1f}" fill="{COLOUR}"/>'
-        )
-        yield text(x, panel.bottom - height - 5, str(count))
-        yield text(x, panel.bottom + 18, points)
-    yield line(panel.left, panel.bottom, panel.right, panel.bottom, INK)
-
-
-def _superiority(comparison: Comparison, panel: Panel) -> Iterator[str]:
-    """Return the probability after fewer pairs."""
-    last = max(1, int(comparison.counts.sum()))
-    yield text(
-        panel.left, 52, f"probability that the first is better: {comparison.superiority:.1%}",
-        "start",
-    )
-    yield from panel.lines(_PROBABILITIES, ".0%")
-    points = zip(comparison.pairs / last, comparison.superiority_by_pairs, strict=True)
-    yield panel.curve([(0.0, 0.5), *points])
-    yield text(panel.left, panel.bottom + 18, "0")
-    yield text(panel.right, panel.bottom + 18, f"{last} pairs")
 
 
 def ladder_svg(ladder: Ladder, ratings: Sequence[LadderRating]) -> str:

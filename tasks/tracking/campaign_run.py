@@ -170,18 +170,6 @@ def promote_registered(tracking_uri: str, folder: CampaignFolder, generation: in
         return move_champion(client, run, folder, generation)
 
 
-def keep_artifacts(
-    tracking_uri: str, campaign: CampaignFolder, folder: Path, artifact_path: str
-) -> None:
-    """Copy the files of ``folder`` to ``artifact_path`` of the campaign's run.
-
-    Raises:
-        TrackingError: the campaign has no run there, or the store is away or refuses.
-    """
-    with _run_of(tracking_uri, campaign) as (client, run):
-        client.log_artifacts(run.info.run_id, str(folder), artifact_path)
-
-
 def campaign_pages(tracking_uri: str, folder: CampaignFolder, server: str) -> dict[str, str]:
     """Addresses on the MLflow server at ``server``: all runs and models, curves and report.
 

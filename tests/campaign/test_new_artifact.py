@@ -142,6 +142,7 @@ def test_the_documentation_has_the_table() -> None:
     ("matches/gen-000012/random.json", table.MATCH, ("gen-000012", "random")),
     ("matches/gen-000012/conversion.json", table.CONVERSION_REPORT, (12,)),
     ("matches/final-1/greedy-64.part-0001.json", table.MATCH_PART, ("final-1", "greedy-64", 1)),
+    ("comparisons/gen-000003@0/comparison.json", table.COMPARISON, ("gen-000003@0", "comparison")),
     ("quarantine/plans.iter-000001.json.0000.json", table.NOTE, ("plans.iter-000001.json.0000",)),
 ])
 def test_a_path_has_one_artifact_and_an_artifact_its_path(

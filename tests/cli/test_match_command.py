@@ -32,9 +32,11 @@ def test_fixed_players_and_what_is_said_of_them(chess_snn, tmp_path):
     assert (body["player_a"], body["player_b"], body["num_games"]) == ("greedy", "random", 40)
     assert (body["seed"], body["max_plies"], body["opening_source"]) == (3, 200, "book")
     assert body["score_low"] < body["score"] < body["score_high"]
+    assert sum(body["pair_counts"]) == 20
     elo = body["elo"]
     assert elo["low"] < elo["difference"] < elo["high"]
     for shown in (f"{body['score']:.3f}", f"{body['score_low']:.3f}", f"{elo['difference']:+.0f}",
+                  f"{body['likelihood_of_superiority']:.1%} that greedy is the better one",
                   f"checkmate {body['terminations']['checkmate']}", f"{body['mean_plies']:.1f}"):
         assert shown in done.stdout
 
@@ -113,7 +115,7 @@ def test_what_an_engine_does_wrong_is_said(chess_snn, tmp_path, null_engine):
     assert body["programs"][name]["identity"] == "Null 2"
 
 
-# ``match`` and ``models compare`` of 2048: the same seeds; bad input is one line.
+# ``match`` of 2048: the same seeds; bad input is one line.
 
 
 @pytest.fixture
@@ -135,11 +137,11 @@ def test_a_match_of_2048_needs_no_option_beside_a_network(chess_snn, campaigns_o
 
 
 def test_two_networks_are_compared_by_seeds(chess_snn, campaigns_of_2048):
-    done = chess_snn("models", "compare", "a:4", "b:0", "--games", 6, "--max-plies", 20,
-                     "--out", "compared")
+    done = chess_snn("match", "a:4", "b:0", "--games", 6, "--max-plies", 20,
+                     "--json-file", "compared.json")
     assert done.returncode == 0, done.stderr
-    body = read(campaigns_of_2048 / "compared" / "comparison.json")
+    body = read(campaigns_of_2048 / "compared.json")
     assert body["points"]["ahead"]["mean"] == pytest.approx(
         body["points"]["a"]["mean"] - body["points"]["b"]["mean"]
     )
-    assert not (campaigns_of_2048 / "compared" / "games.pgn").exists()
+    assert f"{body['likelihood_of_superiority']:.1%} that a@0:4 is the better one" in done.stdout

@@ -1,25 +1,16 @@
-"""Networks of a campaign from the command line: lists, comparisons, champions, exports."""
+"""Networks of a campaign from the command line: lists, champions, exports."""
 
-import io
 import json
-import shutil
 from dataclasses import replace
-from xml.etree import ElementTree
 
-import chess.pgn
 import pytest
 import small_campaigns as made
-from small_campaigns import make_networks, make_weights, small_network
-from stored_files import copy_campaign
-from typer.testing import CliRunner
+from small_campaigns import make_networks, small_network
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts, write_receipt
 from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.champions import champion_of, read_hand_promotions
-from chess_snn.campaign.strength.measured_points import Milestone, common_points
-from chess_snn.cli.campaign import app
-from chess_snn.errors import CampaignError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, net_config, network_digest
 
@@ -187,58 +178,6 @@ def test_a_damaged_export_is_one_line(chess_snn, refused, folder, tmp_path, name
     assert name in refused("match", "strongest:0", "random", *QUICK, may_print=True)
 
 
-def test_a_comparison_is_kept_with_table_plot_and_games(chess_snn, folder):
-    command = (
-        "models", "compare", f"{folder.path}@3", f"{folder.path}@1:2", "--games", 4,
-        "--simulations", 0, "--max-plies", 6,
-    )
-    done = chess_snn(*command)
-    assert done.returncode == 0, done.stderr
-    (kept,) = (folder.path / "comparisons").iterdir()
-    assert kept.name.startswith("gen-000003@0-against-gen-000001@2-")
-    assert {path.name for path in kept.iterdir()} == {
-        "comparison.json", "comparison.md", "comparison.svg", "games.pgn", "MANIFEST.json"
-    }
-    body = json.loads((kept / "comparison.json").read_text())
-    assert sum(body["pair_counts"]) == 2
-    assert f"{body['likelihood_of_superiority']:.1%}" in (kept / "comparison.md").read_text()
-    assert f"{body['likelihood_of_superiority']:.1%}" in done.stdout
-    ElementTree.fromstring((kept / "comparison.svg").read_text())
-    stream = io.StringIO((kept / "games.pgn").read_text())
-    games = list(iter(lambda: chess.pgn.read_game(stream), None))
-    assert len(games) == 4
-    assert not any(game.errors for game in games)
-
-    before = (kept / "comparison.json").stat().st_mtime_ns
-    assert chess_snn(*command).returncode == 0
-    assert (kept / "comparison.json").stat().st_mtime_ns == before, "the same match"
-
-
-def test_a_comparison_takes_another_ones_folder_bug(chess_snn, folder):
-    """The budget, how many moves are random, and the weights themselves are who plays."""
-    for sides in (("@3:1", "@1"), ("@3:2", "@1"), ("@3:2~50", "@1")):
-        done = chess_snn("models", "compare", *(f"{folder.path}{side}" for side in sides), *QUICK)
-        assert done.returncode == 0, done.stderr
-    assert len(list((folder.path / "comparisons").iterdir())) == 3
-
-
-def test_a_comparison_that_could_not_be_written_is_not_played(chess_snn, folder, tmp_path):
-    (tmp_path / "file").touch()
-    done = chess_snn(
-        "models", "compare", f"{folder.path}@3", f"{folder.path}@1", *QUICK, "--out", "file/here"
-    )
-    assert done.returncode == 2
-    assert "file/here" in done.stderr
-
-
-def test_a_comparison_goes_where_it_is_told_to(chess_snn, folder, tmp_path):
-    make_weights(tmp_path / "other.safetensors")
-    command = ("models", "compare", "other.safetensors", f"{folder.path}@1", *QUICK)
-    assert chess_snn(*command, "--out", "here").returncode == 0
-    assert (tmp_path / "here" / "comparison.svg").is_file()
-    assert not (folder.path / "comparisons").exists()
-
-
 @pytest.mark.parametrize("command", [("promote", "runs/a@1"), ("rollback", "runs/a")])
 def test_a_running_campaign_keeps_its_champion(chess_snn, folder, command):
     with campaign_lock(folder):
@@ -246,52 +185,6 @@ def test_a_running_campaign_keeps_its_champion(chess_snn, folder, command):
     assert done.returncode == 2
     assert "[campaign.locked]" in done.stderr
     assert read_hand_promotions(folder) == []
-
-
-# Two campaigns side by side: where they are compared, and what is said of them.
-
-
-def curve(seconds: float, games: int, length: int, *removed: int) -> list[Milestone]:
-    return [
-        Milestone(k, k, games * k, seconds * k, None, k not in removed)
-        for k in range(1, length + 1)
-    ]
-
-
-def test_the_slower_campaign_has_fewer_generations_at_equal_time():
-    points = common_points(curve(10.0, 100, 8), curve(20.0, 50, 6))
-    assert {p.measure: (p.value, p.a.generation, p.b.generation) for p in points} == {
-        "iterations": (6.0, 6, 6), "games": (300.0, 3, 6), "seconds": (80.0, 8, 4),
-    }
-
-
-def test_several_points_are_spread_over_what_both_have():
-    points = common_points(curve(1.0, 1, 8), curve(1.0, 1, 4, 4), num_points=2)
-    found = [(p.value, p.a.generation, p.b.generation) for p in points if p.measure == "games"]
-    assert found == [(2.0, 2, 2), (4.0, 4, 3)]
-
-
-def test_without_networks_nothing_is_compared():
-    with pytest.raises(CampaignError):
-        common_points(curve(1.0, 1, 2, 1, 2), curve(1.0, 1, 2))
-
-
-def test_a_campaign_and_its_copy_are_even(tmp_path):
-    campaign = copy_campaign(tmp_path)
-    shutil.copytree(campaign.path, tmp_path / "copy")
-    done = CliRunner().invoke(app, [
-        "compare", str(campaign.path), str(tmp_path / "copy"), "--games", "2", "--simulations",
-        "0", "--max-plies", "4", "--json", "--plot", str(tmp_path / "curves.svg"),
-    ])
-    assert done.exit_code == 0, done.output
-    body = json.loads(done.stdout)
-    assert [row["measure"] for row in body["points"]] == ["iterations", "games", "seconds"]
-    for row in body["points"]:
-        assert row["generation_a"] == row["generation_b"] == 2
-        assert row["games"] == 2
-        assert row["likelihood_of_superiority"] == pytest.approx(0.5)
-    svg = ElementTree.parse(tmp_path / "curves.svg")
-    assert len(svg.findall(".//{http://www.w3.org/2000/svg}polyline")) == 6
 
 
 @pytest.mark.parametrize("game", ["chess", "2048"])

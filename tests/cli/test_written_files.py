@@ -20,7 +20,7 @@ def content(folder):
     (("games", "show", "campaign", "--png", "campaign/plans/iter-000000.json"), "--png"),
     (("match", "random", "random", "--pgn", "campaign/games.pgn"), "--pgn"),
     (("match", "random", "random", "--json-file", "campaign/matches/new/x.json"), "--json-file"),
-    (("models", "compare", "campaign", "campaign@1", "--out", "campaign/plans/new"), "--out"),
+    (("rate", "campaign", "--out", "campaign/plans/new"), "--out"),
 ])
 def test_no_file_of_a_campaign_is_written_over_bug(refused, folder, tmp_path, command, option):
     (tmp_path / "linked").symlink_to(folder.path / "receipts")

@@ -33,10 +33,9 @@ from chess_snn.tasks.record import record_missing  # noqa: E402
 from chess_snn.tasks.tracking import (  # noqa: E402
     EXPERIMENT,
     MODEL_NAME,
-    TrackingError,
     tracking_uri,
 )
-from chess_snn.tasks.tracking.campaign_run import keep_artifacts, registered_version  # noqa: E402
+from chess_snn.tasks.tracking.campaign_run import registered_version  # noqa: E402
 from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
 from chess_snn.tasks.tracking.registry import model_id_of  # noqa: E402
 
@@ -233,23 +232,6 @@ def test_without_a_store_nothing_is_told_and_none_is_made(folder, monkeypatch, c
     assert chess_snn(monkeypatch, "models", "promote", f"{folder.path}@1", "--why", "a hunch") == 0
     assert "MLflow" not in capfd.readouterr().out
     assert list(folder.services.iterdir()) == []
-
-
-def test_a_comparison_is_kept_with_the_artifacts_of_the_run(folder, tmp_path):
-    kept = tmp_path / "gen-000002-against-gen-000001"
-    kept.mkdir()
-    (kept / "comparison.svg").write_text("<svg/>")
-    store, path = tracking_uri(), f"comparisons/{kept.name}"
-    with pytest.raises(TrackingError):
-        keep_artifacts(store, folder, kept, path)
-    record(folder)
-    keep_artifacts(store, folder, kept, path)
-    experiment = client(folder).get_experiment_by_name(EXPERIMENT)
-    (run,) = client(folder).search_runs([experiment.experiment_id])
-    assert run.info.status == "FINISHED", "asking does not set the run running"
-    (file,) = client(folder).list_artifacts(run.info.run_id, f"comparisons/{kept.name}")
-    assert file.path == f"comparisons/{kept.name}/comparison.svg"
-    assert len(read_receipts(folder)) == NUM_FINISHED
 
 
 @flow(name="killed")

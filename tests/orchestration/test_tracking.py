@@ -52,7 +52,6 @@ from chess_snn.tasks.tracking import (  # noqa: E402
 )
 from chess_snn.tasks.tracking.campaign_run import (  # noqa: E402
     campaign_pages,
-    keep_artifacts,
     registered_version,
 )
 from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: E402
@@ -163,7 +162,8 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
     original.record_iteration(0, METRICS, made_version(0, weights), weights)
     original.promote(0)
     copy = CampaignFolder.open(shutil.copytree(folder.path, tmp_path / "copy"))
-    assert keep_artifacts_fails(uri, copy), "the original's run is not the copy's"
+    with pytest.raises(TrackingError):
+        campaign_pages(uri, copy, "http://host:5000")  # the original's run is not the copy's
     copied = CampaignTracker(uri, copy)
     assert copied.run_id != original.run_id
     assert copied.recorded_iterations == set()
@@ -179,12 +179,6 @@ def test_a_moved_campaign_keeps_its_run_and_a_copy_gets_its_own(uri, folder, tmp
     assert moved.run_id == original.run_id
     assert client(uri).get_run(moved.run_id).info.run_name == "moved"
     assert CampaignTracker(uri, copy).run_id == copied.run_id
-
-
-def keep_artifacts_fails(uri: str, folder: CampaignFolder) -> bool:
-    with pytest.raises(TrackingError):
-        keep_artifacts(uri, folder, folder.path, "files")
-    return True
 
 
 def test_the_run_of_a_fork_stands_below_that_of_its_parent(uri, folder, tmp_path):

@@ -130,6 +130,7 @@ EXTENSION: Final = Artifact(
     expected=checks.without_gaps("extension", paths.EXTENSION),
 )
 COMPARISON: Final = Artifact("comparison", paths.COMPARISON, None)
+"""Only campaigns of earlier versions have it."""
 NOTE: Final = Artifact("quarantine note", paths.NOTE, checks.check_record(NOTES.read), kind="note")
 REMOVAL: Final = Artifact("removal", paths.REMOVAL, checks.check_record(REMOVALS.read), kind="note")
 QUARANTINED: Final = Artifact(

@@ -17,7 +17,7 @@
       matches/final/greedy-64.json     one match at the end of the campaign
       promotions/by-hand-0000.json     a champion chosen by hand
       extensions/extension-0000.json   how long it lasts now
-      comparisons/…/                   a match that a user asked for
+      comparisons/…/                   a match that an earlier version kept
       receipts/iter-000012.json        what the iteration committed
       quarantine/                      corrupt artifacts, with the reason
       removals/removal-0000.json       what `chess-snn gc` removed
@@ -93,7 +93,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.@~=-]")
 
 
 def file_name(name: str) -> str:
-    """``name`` of a match or a comparison as the name of its file."""
+    """``name`` of a match as the name of its file."""
     return _NOT_IN_NAMES.sub("-", name)
 
 
@@ -298,10 +298,6 @@ class CampaignFolder:
     def extension(self, number: int) -> Path:
         """A later decision on how long the campaign lasts, from 0."""
         return self.path / EXTENSION.format(number=number)
-
-    def comparison(self, name: str) -> Path:
-        """Folder of a match between two models."""
-        return (self.path / COMPARISON.format(name=file_name(name), file="")).parent
 
     def plan(self, iteration: int) -> Path:
         """Progress and number of shards of one iteration."""

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Final
 
 from chess_snn.campaign.store.folder import (
-    COMPARISON,
     EXTENSION,
     HAND_PROMOTION,
     MATCH,
@@ -23,7 +22,7 @@ from chess_snn.errors import without_credentials
 _NAME: Final = "views-up-to-date"
 _SHOWN: Final = tuple(
     path.partition("/")[0]
-    for path in (RECEIPT, MATCH, HAND_PROMOTION, EXTENSION, COMPARISON, NOTE, REMOVAL)
+    for path in (RECEIPT, MATCH, HAND_PROMOTION, EXTENSION, NOTE, REMOVAL)
 )
 """Folders of what views show; no network or game changes without a receipt or a note."""
 
