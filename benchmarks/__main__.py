@@ -17,7 +17,6 @@ _COMMANDS: Final = (
     ("workers", "workers", "One worker beside two, and the cost of orchestration."),
     ("export", "export", "Exported networks in the libraries that read NIR and ONNX."),
     ("gpu", "gpu", "Every figure that needs a GPU."),
-    ("learn", "learn", "Train for some minutes without Prefect, then play matches."),
     ("ladder", "ladder", "Play the ladder's round-robin again, and rate its players."),
     ("mates", "mates", "How many mates a network finds with its search."),
     ("startup", "startup", "How soon commands answer, beside Python and torch alone."),
