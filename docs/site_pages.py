@@ -9,6 +9,7 @@ import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from nbconvert import MarkdownExporter
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/chess-snn/chess-snn/blob/main/"
@@ -50,9 +51,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from elsewhere, and one of each public package."""
+    """Add the pages from elsewhere, one of each public package and one of each notebook."""
     texts = {place: (ROOT / source).read_text() for source, place in PAGES.items()}
     texts |= {_reference_page(name): f"::: {name}\n" for name in public_packages()}
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        place = f"notebooks/{notebook.stem}.md"
+        named = {"unique_key": notebook.stem, "output_files_dir": "."}
+        texts[place], found = MarkdownExporter().from_filename(str(notebook), named)
+        files.remove(files.src_uris[f"notebooks/{notebook.name}"])
+        for picture, content in found["outputs"].items():
+            files.append(File.generated(config, f"notebooks/{picture}", content=content))
     for place, text in texts.items():
         files.append(File.generated(config, place, content=text))
     return files
