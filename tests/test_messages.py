@@ -36,6 +36,20 @@ GAMES = """[Event "mate"]\n[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1
 [Event "agreed"]\n[Result "1/2-1/2"]\n\n1. d4 d5 1/2-1/2
 
 """
+VARIANTS = "[variants.a]\n[variants.b]\ntraining.batch_size = 64\n"
+EXPERIMENTS = {
+    "only": "budget = {games = 320}\n[variants.a]\n",
+    "alike": "start = {preset = 'smoke'}\nbudget = {games = 320}\n[variants.a]\n[variants.b]\n",
+    "misspelt": "budgt = {games = 320}\n" + VARIANTS,
+    "odd": "budget = {games = 400}\n[variants.a]\n[variants.b]\nnet.tick = 2",
+    "short": "start = {preset = 'smoke'}\nbudget = {games = 100}\n" + VARIANTS,
+    "two": "budget = {games = 320, minutes = 2}\n" + VARIANTS,
+    "forked": "start = {fork = 'a', at = 9}\nbudget = {games = 400}\n" + VARIANTS,
+    "far": "start = {fork = 'nowhere', at = 1}\nbudget = {games = 320}\n" + VARIANTS,
+    "dataset": "start = {dataset = 'tiles', preset = 'smoke'}\nbudget = {epochs = 1}\n" + VARIANTS,
+    "many": "start = {preset = 'smoke'}\nbudget = {games = 320, cores = 999}\n" + VARIANTS,
+}
+"""Files of experiments, each with one fault."""
 ILLEGAL = '[Event "bad"]\n[Result "1-0"]\n\n1. e4 e5 2. Ke3 1-0\n\n'
 
 
@@ -46,6 +60,8 @@ def make_places(root: Path) -> None:
     (root / "no.toml").write_text("batch_size = = 3")
     (root / "binary.toml").write_bytes(b"\xff\xfe\x00")
     (root / "unknown.toml").write_text("[training]\nbatch_sise = 3\n")
+    for name, text in EXPERIMENTS.items():
+        (root / f"{name}.toml").write_text(f'name = "e"\n{text}')
     (root / "some.pgn").write_text(GAMES + ILLEGAL)
     (root / "bad.pgn").write_text(ILLEGAL)
     weights = made.make_weights(root / "net.safetensors")

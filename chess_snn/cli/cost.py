@@ -44,10 +44,10 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.viewing.lines import joules_text, si_text
     from chess_snn.data import write_json
     from chess_snn.evaluation.matches import default_max_plies
+    from chess_snn.experiment.cost import COUNTS, ENERGY_MODELS, cost_facts
     from chess_snn.games import get_game
     from chess_snn.games.base import Game
     from chess_snn.self_play import AskedPositions, asked_positions
-    from chess_snn.study.cost import COUNTS, ENERGY_MODELS, cost_facts
     from chess_snn.types import Json
 
 Columns: TypeAlias = "dict[str, Callable[[Json], str]]"

@@ -100,18 +100,18 @@ def existing_store() -> str | None:
     return found
 
 
-def record_study(body: Json, files: Sequence[Path]) -> None:
-    """Record a study as one run in MLflow's store; without the extra ``orchestration``, nothing.
+def record_experiment(body: Json, files: Sequence[Path]) -> None:
+    """Record an experiment in MLflow's store; without the extra ``orchestration``, nothing.
 
     Where the store is away, a line on standard error says so.
     """
     if find_spec("mlflow") is None:
         return
     try:
-        module = load_extra("chess_snn.tasks.tracking.study_run", "orchestration")
+        module = load_extra("chess_snn.tasks.tracking.experiment_run", "orchestration")
         tracking = load_extra("chess_snn.tasks.tracking", "orchestration")
-        run_id = module.record_study(tracking.tracking_uri(), body, files)
+        run_id = module.record_experiment(tracking.tracking_uri(), body, files)
     except ChessSnnError as error:
-        print_notice(f"MLflow does not have the study; the same command records it: {error}")
+        print_notice(f"MLflow does not have the experiment; the same command records it: {error}")
     else:
         print_message(f"MLflow: run {run_id}")

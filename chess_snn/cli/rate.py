@@ -40,9 +40,9 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
     from chess_snn.evaluation.match_result import MatchResult
     from chess_snn.evaluation.named_players import make_player
+    from chess_snn.experiment.rating import RatingGames
     from chess_snn.games import get_game
     from chess_snn.report.plots import ladder_svg
-    from chess_snn.study.rating import RatingGames
     from chess_snn.types import Json
 
 RATINGS: Final = "ratings.json"

@@ -24,6 +24,8 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.viewing.results import iteration_columns, results_csv
     from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
     from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines
+    from chess_snn.experiment.judging import FILE as EXPERIMENT
+    from chess_snn.report.experiment_page import write_experiment_page
     from chess_snn.report.page import write_report
     from chess_snn.types import Json
 
@@ -140,15 +142,18 @@ def print_summary(view: CampaignView) -> None:
 def report_command(
     directory: CampaignArgument,
     out: Annotated[
-        Path | None,
-        output_option("Write to this file; by default report.html in the campaign's folder."),
+        Path | None, output_option("Write to this file; by default report.html in the folder."),
     ] = None,
 ) -> None:
-    """Write a campaign as one HTML file.
+    """Write a campaign, or an experiment, as one HTML file.
 
     The file needs no network and no other file, and can be sent to anyone. A campaign writes it at
     its end; write it earlier for one that is still running or was stopped.
 
     chess-snn report campaigns/cpu-001 --out report.html
     """
-    print_message(f"Written: {write_report(CampaignFolder.open(directory), out)}")
+    if (directory / EXPERIMENT).exists():
+        written = write_experiment_page(directory, out)
+    else:
+        written = write_report(CampaignFolder.open(directory), out)
+    print_message(f"Written: {written}")

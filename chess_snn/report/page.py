@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from chess_snn.campaign.configuration.loading import format_toml
@@ -62,7 +62,7 @@ def report_html(folder: CampaignFolder) -> str:
     """The report as text. Raises as :func:`write_report`."""
     facts = gather(folder)
     alarms = find_alarms(facts.rows)
-    return _templates().get_template("report.html").render(
+    return template("report.html").render(
         facts=facts,
         style=Markup(report_style()),  # noqa: S704 - files of this package
         script=Markup(report_script()),  # noqa: S704
@@ -91,6 +91,11 @@ def report_script() -> str:
 
 def _static(package: str, name: str) -> str:
     return (resources.files("chess_snn") / package / "static" / name).read_text(encoding="utf-8")
+
+
+def template(name: str) -> Template:
+    """The template of a page."""
+    return _templates().get_template(name)
 
 
 @cache

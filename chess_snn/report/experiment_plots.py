@@ -1,4 +1,4 @@
-"""Pictures of a study as SVG: Elo against spikes, against modelled energy, and against time.
+"""Pictures of an experiment as SVG: differences over seeds, and strength against cost.
 
 Energy has two panels, always both: one for each model. Each point has its 95 % interval; an end
 without a bound leaves the picture. Colours are budgets. Numbers are networks, named below.
@@ -22,6 +22,7 @@ from chess_snn.report.plots import (
 )
 from chess_snn.types import Json
 
+DIFFERENCES: Final = "differences.svg"
 ELO_SPIKES: Final = "elo-spikes.svg"
 ELO_ENERGY: Final = "elo-energy.svg"
 ELO_TIME: Final = "elo-time.svg"
@@ -29,6 +30,8 @@ _PJ_TO_UJ: Final = 1e-6
 _ELO_MARGIN: Final = 60.0
 _DECADE_MARGIN: Final = 0.1
 """Margin of a logarithmic axis, in decades."""
+_MARGIN: Final = 0.1
+"""Above and below all differences, as a share of their range."""
 _MOST_TICKS: Final = 6
 _MARKS: Final = (1.0, 2.0, 5.0)
 """Within a decade."""
@@ -53,19 +56,56 @@ class _Point:
     colour: str
 
 
-def study_plots(body: Json) -> dict[str, str]:
-    """The pictures of a study's results, :func:`chess_snn.study.results.results_json`, by file."""
-    rows = body["rows"]
+def experiment_plots(body: Json) -> dict[str, str]:
+    """The pictures of :func:`chess_snn.experiment.results.results_json` that there are, by file."""
+    rows = [row for row in body["rows"] if row["cost"] is not None and row["elo"] is not None]
+    differences = {DIFFERENCES: _differences(body)} if body["verdicts"] else {}
+    return differences | (_costs(rows) if rows else {})
+
+
+def _differences(body: Json) -> str:
+    """A column a verdict: the difference with each seed, the mean, and its interval."""
+    seeds = [match["difference"] for match in body["matches"]]
+    ends = [0.0, *seeds, *(
+        verdict[end] for verdict in body["verdicts"] for end in ("low", "high")
+        if verdict[end] is not None
+    )]
+    margin = _MARGIN * (max(ends) - min(ends)) or 1.0
+    panel = Panel(_LEFT, _LEFT + _WIDTH + 220, _TOP, _TOP + _HEIGHT, min(ends) - margin,
+                  max(ends) + margin)
+    is_score = "elo_mean" in body["verdicts"][0]
+    unit = "score above one half" if is_score else "points ahead"
+    parts = [text(20, 24, f"{body['name']}: {unit}, against {body['first']}", "start", TITLE),
+             *panel.lines(panel.round_levels(), ".3g"), *panel.axes(),
+             line(panel.left, panel.level(0.0), panel.right, panel.level(0.0), COLOURS[1])]
+    for place, verdict in enumerate(body["verdicts"]):
+        x = panel.across((place + 0.5) / len(body["verdicts"]))
+        parts += [
+            f'<circle cx="{x - 14:.1f}" cy="{panel.level(match["difference"]):.1f}" r="3" '
+            f'fill="{FAINT}"><title>seed {match["seed"]}</title></circle>'
+            for match in body["matches"]
+            if (match["variant"], match["against_simulations"], match["is_equal_time"])
+            == (verdict["variant"], verdict["simulations"], verdict["is_equal_time"])
+        ]
+        estimate = Estimate.of_json(verdict["mean"], verdict["low"], verdict["high"])
+        parts += interval(panel, x, estimate, COLOURS[0], verdict["text"])
+        parts += [text(x, panel.bottom + 18, verdict["variant"]),
+                  text(x, panel.bottom + 34, _budget(verdict)),
+                  text(x, panel.bottom + 50, verdict["verdict"])]
+    return picture(round(panel.right + 40), round(panel.bottom + 66), parts)
+
+
+def _costs(rows: Sequence[Json]) -> dict[str, str]:
     labels = dict.fromkeys(map(_budget, rows))
     budgets = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}
 
     def points(x: str, factor: float = 1.0) -> list[_Point]:
-        return [_point(row, row["variant"], factor * row[x], budgets) for row in rows]
+        return [_point(row, _name(row), factor * row[x], budgets) for row in rows]
 
     def energies(model: str) -> list[_Point]:
         return [
             _point(
-                row, row["variant"] if execution == "spiking" else f"{row['variant']} {execution}",
+                row, _name(row) if execution == "spiking" else f"{_name(row)} {execution}",
                 _PJ_TO_UJ * picojoules, budgets,
             )
             for row in rows for execution, picojoules in row[f"{model}_model_pj"]["move"].items()
@@ -82,13 +122,18 @@ def study_plots(body: Json) -> dict[str, str]:
         }),
         ELO_TIME: _plot(
             "Elo and measured time", budgets,
-            {f"ms a move, measured, {body['threads']} threads": points("ms_per_move_measured")},
+            {f"ms a move, measured, {rows[0]['cost']['threads']} threads":
+             points("ms_per_move_measured")},
         ),
     }
 
 
+def _name(row: Json) -> str:
+    return f"{row['variant']}-{row['seed']}"
+
+
 def _budget(row: Json) -> str:
-    if not row["is_budget"]:
+    if row["is_equal_time"]:
         return "equal time"
     number = row["simulations"]
     return f"{number} simulations" if number else "no search"

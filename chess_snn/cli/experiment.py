@@ -1,0 +1,158 @@
+"""``chess-snn experiment``: compare variants over seeds, from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chess_snn.cli.console import console, print_json, print_message, stoppable, table_of, work_bar
+from chess_snn.cli.options import AsJsonOption
+from chess_snn.cli.orchestration import record_experiment
+from chess_snn.errors import UsageError
+from chess_snn.interrupts import interruptible
+from chess_snn.later import to_run
+from chess_snn.wording import counted
+
+if TYPE_CHECKING or to_run(__name__):
+    from chess_snn.campaign.machine.cost import OPTIMISM, measure_pace, predict_campaign
+    from chess_snn.cli.rate import ENGINE_S
+    from chess_snn.data import write_text
+    from chess_snn.evaluation.engines.pool import EngineSettings
+    from chess_snn.evaluation.ladder.available import available_players
+    from chess_snn.evaluation.ladder.ladder import read_ladder
+    from chess_snn.experiment.file import TEMPLATE, read_experiment
+    from chess_snn.experiment.judging import RESULTS, ExperimentRun
+    from chess_snn.experiment.results import TABLES, columns_of, read_results, results_json
+    from chess_snn.experiment.runs import find_slots
+    from chess_snn.report.experiment_page import PAGE, experiment_html
+    from chess_snn.report.experiment_plots import experiment_plots
+    from chess_snn.types import Json
+
+FileArgument = Annotated[Path, typer.Argument(help="The experiment's file, in TOML.")]
+FolderArgument = Annotated[Path, typer.Argument(help="The experiment's folder.")]
+
+app = typer.Typer(
+    help="Compare variants over seeds, as a file says.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def new(file: FileArgument) -> None:
+    """Write a commented file to begin with.
+
+    chess-snn experiment new batch.toml
+    """
+    if file.exists():
+        raise UsageError(f"{file} exists; choose another name")
+    write_text(file, TEMPLATE)
+    print_message(f"Written: {file}. Edit it, then: chess-snn experiment check {file}")
+
+
+@app.command()
+def check(file: FileArgument) -> None:
+    """Say what an experiment will run, and about how long that takes here.
+
+    chess-snn experiment check batch.toml
+    """
+    experiment = read_experiment(file)
+    header, budget = experiment.header, experiment.budget
+    config = experiment.config(experiment.first, header.seeds[0])
+    slots = find_slots(experiment, config)
+    runs = len(header.seeds) * len(experiment.variants)
+    print_message(
+        f"{header.name}: {counted(runs, 'run')} ({counted(len(experiment.variants), 'variant')}, "
+        f"{counted(len(header.seeds), 'seed')}), {len(slots)} at a time"
+    )
+    rounds = -(-runs // len(slots))
+    if budget.minutes:
+        print_message(f"The runs take about {rounds * budget.minutes:,.0f} min.")
+    if not experiment.start.dataset:
+        with work_bar("measuring", "paces") as on_progress:
+            pace = measure_pace(config, on_progress)
+        costs = predict_campaign(config, pace)
+        each_s = sum(cost.iteration_s for cost in costs) / len(costs)
+        quickest, slowest = each_s / 60 * OPTIMISM[0], each_s / 60 * OPTIMISM[1] * len(slots)
+        print_message(
+            f"An iteration of {experiment.first} takes {quickest:.1f} min alone on this machine, "
+            f"and up to {slowest:.1f} min beside the others."
+        )
+        if budget.minutes and budget.minutes < quickest:
+            raise UsageError(
+                f"budget.minutes = {budget.minutes:g} is shorter than one iteration; use "
+                f"{slowest:.0f}, or fewer self_play.games_per_iteration"
+            )
+    matches = (runs - len(header.seeds)) * len(experiment.judge.simulations)
+    print_message(f"Then {counted(matches, 'match')} of {experiment.judge.games} games are played.")
+
+
+@app.command()
+def run(
+    file: FileArgument,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the experiment; by default the file's name.")
+    ] = None,
+    until_decided: Annotated[
+        bool, typer.Option("--until-decided", help="Add seeds one by one, and stop once all "
+                           "verdicts are known. Intervals are wider, so that this errs no more.")
+    ] = False,
+    race: Annotated[
+        bool, typer.Option("--race", help="Give no more seeds to variants that are worse.")
+    ] = False,
+) -> None:
+    """Run an experiment, or go on with it: every variant with every seed, then the verdicts.
+
+    Each run is an ordinary campaign, or network, in the folder `runs`: resume, verify, report and
+    watch work on it. What is finished is kept whatever happens; the same command goes on.
+
+    chess-snn experiment run batch.toml --until-decided
+    """
+    experiment, folder = read_experiment(file), out or file.with_suffix("")
+    ladder = read_ladder()
+    engines = EngineSettings(answer_s=ENGINE_S, start_s=ENGINE_S)
+    available = available_players(ladder, tuple(ladder.players), engines, with_other_versions=True)
+    if experiment.judge.rating_games and available.notice is not None:
+        print_message(available.notice)
+    work = ExperimentRun(
+        experiment, folder, ladder, available, engines, print_message, work_bar,
+        until_decided=until_decided, race=race,
+    )
+    stopped = f"stopped; what is finished is kept. Go on: chess-snn experiment run {file}"
+    with stoppable(stopped), interruptible():
+        parts, matches = work.run()
+    body = results_json(work, parts, matches)
+    files = {RESULTS: json.dumps(body, indent=2) + "\n", PAGE: experiment_html(body)}
+    for name, text in (files | experiment_plots(body)).items():
+        write_text(folder / name, text)
+    _print(body)
+    print_message(f"Written: {folder / PAGE}, {folder / RESULTS}")
+    record_experiment(body, [folder / RESULTS, folder / PAGE])
+
+
+@app.command()
+def show(directory: FolderArgument, as_json: AsJsonOption = False) -> None:
+    """Show what an experiment found.
+
+    chess-snn experiment show batch
+    """
+    body = read_results(directory)
+    if as_json:
+        print_json(body)
+    else:
+        _print(body)
+
+
+def _print(body: Json) -> None:
+    print_message(f"{body['name']}. {body['question']}".strip())
+    for key, (title, columns) in TABLES.items():
+        if rows := body[key]:
+            console.print(table_of(
+                title.format(first=body["first"]), rows, columns_of(rows, columns),
+                left=("variant", "run", "match", "neurons", "verdict"),
+            ))
+    for verdict in body["verdicts"]:
+        time = " in equal time" if verdict["is_equal_time"] else ""
+        print_message(f"{verdict['variant']}{time}: {verdict['text']}")

@@ -1,0 +1,239 @@
+"""The results of an experiment as one JSON object, and the columns of its tables."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from chess_snn.campaign.models.model import Model
+from chess_snn.campaign.viewing.lines import joules_text, si_text
+from chess_snn.data import read_json
+from chess_snn.errors import UsageError
+from chess_snn.evaluation.comparison import elo_json
+from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
+from chess_snn.evaluation.scores import elo_difference
+from chess_snn.experiment.cost import ENERGY_MODELS
+from chess_snn.experiment.judging import (
+    FILE,
+    RESULTS,
+    ExperimentRun,
+    HeadToHead,
+    Part,
+    Question,
+)
+from chess_snn.experiment.verdict import Verdict
+from chess_snn.known import APPROXIMATE_ELO
+from chess_snn.types import Json
+
+TIME: Final = (
+    "measured: wall time of games against itself, one game at a time, median over games"
+)
+_MATCH: Final = ("num_games", "wins", "draws", "losses", "truncated", "score", "score_low",
+                 "score_high")
+
+
+def results_json(
+    work: ExperimentRun, parts: list[Part], matches: list[HeadToHead]
+) -> Json:
+    """Everything that an experiment found.
+
+    ``verdicts`` has an entry for each variant and budget, ``runs`` one for each variant and seed,
+    ``matches`` one for each match against the first variant, and ``rows`` one for each run and
+    budget, where ratings or costs were asked for. Differences are score above one half, or points.
+    Energies are pJ, by both models; they are not measured.
+    """
+    header, runs = work.experiment.header, {
+        (run.variant, run.seed): run for run in [
+            *(match.run for match in matches), *(part.run for part in parts),
+            *(work.make(work.experiment.first, match.run.seed) for match in matches),
+        ]
+    }
+    rated = [part for part in parts if part.played]
+    ratings = rate_on_ladder(
+        work.ladder, {part.model.name: part.played for part in rated}, work.available.approximate
+    ) if rated else []
+    by_part = {part.model.name: rating for part, rating in zip(rated, ratings, strict=True)}
+    return asdict(header) | {
+        "id": read_json(work.out / FILE)["id"],
+        "file": work.experiment.to_json(), "first": work.experiment.first,
+        "verdicts": [
+            _verdict(question, verdict, is_score=not matches[0].result.is_solo)
+            for question, verdict in work.verdicts(matches).items()
+        ],
+        "runs": [
+            {"variant": run.variant, "seed": run.seed, "path": str(run.path.relative_to(work.out)),
+             "campaign_id": run.campaign_id, "figures": run.figures()}
+            for _, run in sorted(runs.items())
+        ],
+        "matches": [_match(each, work.experiment.first) for each in matches],
+        "scale": SCALE, "time": TIME, "energy_models": ENERGY_MODELS,
+        "ladder": {
+            "date": work.ladder.origin.get("date"), "engine": work.ladder.engine,
+            "approximate_elo": APPROXIMATE_ELO,
+        },
+        "rows": [_row(part, by_part.get(part.model.name)) for part in parts],
+    }
+
+
+def read_results(out: Path) -> Json:
+    """The results of the experiment in ``out``, of :func:`results_json`.
+
+    Raises:
+        UsageError: there are none yet.
+    """
+    if not (out / RESULTS).exists():
+        raise UsageError(
+            f"{out} holds no results of an experiment; run it: chess-snn experiment run FILE"
+        )
+    return read_json(out / RESULTS)
+
+
+def _verdict(question: Question, verdict: Verdict, *, is_score: bool) -> Json:
+    ends = {"mean": verdict.mean, "low": verdict.low, "high": verdict.high}
+    elo = {
+        f"elo_{name}": _finite(elo_difference(min(max(0.5 + value, 0.0), 1.0)))
+        for name, value in ends.items()
+    } if is_score else {}
+    return asdict(question) | {name: _finite(value) for name, value in ends.items()} | elo | {
+        "num_seeds": verdict.num_seeds, "verdict": verdict.words, "more_seeds": verdict.more_seeds,
+        "text": str(verdict),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _row(part: Part, rating: LadderRating | None) -> Json:
+    """The cost of a move, and the strength; None where it was not asked for."""
+    rated = {} if rating is None else rating.to_json()
+    row = {
+        "variant": part.run.variant, "seed": part.run.seed,
+        "simulations": part.model.simulations, "is_equal_time": part.is_equal_time,
+        "elo": rated.get("elo"), "elo_low": rated.get("elo_low"),
+        "elo_high": rated.get("elo_high"), "rating_games": rated.get("num_games", 0),
+        "approximate": rated.get("approximate", False), "cost": part.cost,
+    }
+    return row if part.cost is None else row | dict(_costs(part.model, part.cost))
+
+
+def _costs(model: Model, cost: Json) -> Iterator[tuple[str, object]]:
+    yield "neurons", neurons_text(cost)
+    yield "spikes_per_evaluation", cost["counts"]["position"]["active"]
+    yield "evaluations_per_move", cost["evaluations"]["move"]
+    for name, figure in (("move", "measured"), ("move_least", "least"), ("move_most", "most")):
+        yield f"ms_per_move_{figure}", 1000 * cost["seconds"][name]
+    for kind in ENERGY_MODELS:
+        found = cost["energy"][kind]["of"]
+        # A spiking network spikes. A baseline skips its zeros in 8 bits, or is dense.
+        own = list(found) if cost["activation"] == "relu" else ["spiking"]
+        yield f"{kind}_model_pj", {
+            unit: {name: found[name][f"{unit}_pj"] for name in own} for unit in ("position", "move")
+        }
+
+
+def neurons_text(cost: Json) -> str:
+    """``lif T=4`` with its ticks, ``ilif D=4`` with its levels, or ``relu``."""
+    if cost["activation"] == "relu":
+        return "relu"
+    letter = "T" if cost["activation"] == "lif" else "D"
+    return f"{cost['activation']} {letter}={cost['virtual_ticks']}"
+
+
+def _match(match: HeadToHead, first: str) -> Json:
+    summary = match.result.summary()
+    return {
+        "variant": match.run.variant, "seed": match.run.seed, "simulations": match.simulations,
+        "against": first, "against_simulations": match.first_simulations,
+        "is_equal_time": match.is_equal_time, "difference": match.difference[0],
+        **{name: summary[name] for name in _MATCH},
+        "elo": None if match.result.is_solo else elo_json(match.result),
+        "points": summary.get("points"),
+    }
+
+
+def _number(row: Json, name: str, form: str, factor: float = 1.0) -> str:
+    value = row["figures"].get(name)
+    return "" if value is None else format(factor * value, form)
+
+
+def _interval(row: Json, form: str, *names: str) -> str:
+    """``0.61 (0.55 to 0.67)``; an end that nothing bounds is left open."""
+    mean, low, high = (row[name] for name in names)
+    if mean is None:
+        return ""
+    ends = [format(end, form) if end is not None else "?" for end in (low, high)]
+    return f"{mean:{form}} ({' to '.join(ends)})"
+
+
+def _energy(row: Json, model: str) -> str:
+    return joules_text(next(iter(row[f"{model}_model_pj"]["move"].values())))
+
+
+Columns = dict[str, Callable[[Json], str]]
+"""The cells of a row, by heading."""
+VERDICTS: Final[Columns] = {
+    "variant": lambda row: row["variant"],
+    "simulations": lambda row: (
+        "equal time" if row["is_equal_time"] else str(row["simulations"])
+    ),
+    "seeds": lambda row: str(row["num_seeds"]),
+    "difference": lambda row: _interval(
+        row, "+.3f" if "elo_mean" in row else "+,.0f", "mean", "low", "high"
+    ),
+    "Elo": lambda row: (
+        _interval(row, "+.0f", "elo_mean", "elo_low", "elo_high") if "elo_mean" in row else ""
+    ),
+    "verdict": lambda row: row["text"],
+}
+"""A row a verdict."""
+RUNS: Final[Columns] = {
+    "run": lambda row: f"{row['variant']}-{row['seed']}",
+    "minutes": lambda row: _number(row, "seconds", ".1f", 1 / 60),
+    "games": lambda row: _number(row, "games", ",.0f"),
+    "positions": lambda row: _number(row, "positions", ",.0f"),
+    "steps": lambda row: _number(row, "step", ",.0f"),
+    "policy\nloss": lambda row: _number(row, "policy_loss", ".3f"),
+    "value loss,\nheld out": lambda row: (
+        _number(row, "holdout_value_loss", ".3f")
+        or _number(row, "holdout_value_target_loss", ".3f")
+    ),
+    "best\nmoves": lambda row: (
+        _number(row, "reference_policy_accuracy", ".1%")
+        or _number(row, "holdout_policy_accuracy", ".1%")
+    ),
+}
+"""A row a run."""
+MATCHES: Final[Columns] = {
+    "match": lambda row: f"{row['variant']}-{row['seed']}",
+    "simulations": lambda row: f"{row['simulations']} : {row['against_simulations']}",
+    "games": lambda row: str(row["num_games"]),
+    "W-D-L": lambda row: f"{row['wins']}-{row['draws']}-{row['losses']}",
+    "truncated": lambda row: str(row["truncated"]),
+    "score (95 %)": lambda row: _interval(row, ".3f", "score", "score_low", "score_high"),
+}
+"""A row a match."""
+COSTS: Final[Columns] = {
+    "run": lambda row: f"{row['variant']}-{row['seed']}",
+    "neurons": lambda row: row.get("neurons", ""),
+    "simu-\nlations": lambda row: f"{row['simulations']:,}",
+    "Elo (95 %)": lambda row: _interval(row, ".0f", "elo", "elo_low", "elo_high"),
+    "spikes": lambda row: si_text(row["spikes_per_evaluation"]) if row["cost"] else "",
+    "ms,\nmeasured": lambda row: f"{row['ms_per_move_measured']:.1f}" if row["cost"] else "",
+    "45 nm\n(model)": lambda row: _energy(row, "convention") if row["cost"] else "",
+    "fair\n(model)": lambda row: _energy(row, "fair") if row["cost"] else "",
+}
+"""A row a run and budget."""
+TABLES: Final[dict[str, tuple[str, Columns]]] = {
+    "verdicts": ("Difference to {first} over seeds, 95 % intervals", VERDICTS),
+    "runs": ("Runs, and the newest figures of each", RUNS),
+    "matches": ("Matches against {first} with the same seed", MATCHES),
+    "rows": ("Strength on the ladder, and cost", COSTS),
+}
+"""Tables of the results, by their key: title and columns."""
+
+
+def columns_of(rows: Sequence[Json], columns: Columns) -> Columns:
+    """Those of ``columns`` in which a row has something."""
+    return {name: cell for name, cell in columns.items() if any(map(cell, rows))}

@@ -1,0 +1,40 @@
+"""The page of an experiment: its question, verdicts, runs and matches in one HTML file."""
+
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup
+
+from chess_snn.campaign.configuration.loading import format_toml
+from chess_snn.data import write_text
+from chess_snn.experiment.results import TABLES, columns_of, read_results
+from chess_snn.report.charts import table_of
+from chess_snn.report.experiment_plots import experiment_plots
+from chess_snn.report.page import report_style, template
+from chess_snn.types import Json
+
+PAGE: Final = "report.html"
+
+
+def write_experiment_page(out: Path, target: Path | None = None) -> Path:
+    """Write the page of the experiment in ``out``, and return where it is. Raises UsageError."""
+    path = target or out / PAGE
+    write_text(path, experiment_html(read_results(out)))
+    return path
+
+
+def experiment_html(body: Json) -> str:
+    """The page of :func:`chess_snn.experiment.results.results_json`; it needs no other file."""
+    file = body["file"]
+    recipe = {name: file[name] for name in ("start", "budget", "judge", "variants")}
+    return template("experiment.html").render(
+        body=body,
+        style=Markup(report_style()),  # noqa: S704 - files of this package
+        plots=[Markup(plot) for plot in experiment_plots(body).values()],  # noqa: S704 - escaped
+        recipe=format_toml(recipe),
+        tables=[
+            table_of(title.format(first=body["first"]), body[key],
+                     columns_of(body[key], columns), words=("verdict", "neurons"))
+            for key, (title, columns) in TABLES.items()
+        ],
+    )
