@@ -9,6 +9,7 @@ import pytest
 
 import chess_snn
 from chess_snn.campaign import campaign_lock
+from chess_snn.campaign.configuration.loading import _name_and_value
 from chess_snn.errors import CampaignError, CampaignLockedError, UsageError
 
 
@@ -90,8 +91,7 @@ def test_a_campaign_is_started_and_runs_to_its_end(tmp_path):
     pytest.importorskip("prefect")
     from small_campaigns import SMALL  # noqa: PLC0415
 
-    settings = dict(setting.split("=", 1) for setting in SMALL)
-    settings.pop("campaign.seed")
+    settings = dict(map(_name_and_value, SMALL))
     campaign = chess_snn.start_campaign(
         "smoke", settings | {"campaign.iterations": 1}, seed=4, directory=tmp_path / "mine"
     )
