@@ -225,7 +225,8 @@ def test_ten_thousand_malformed_lines_neither_crash_nor_hang_the_process(tmp_pat
         capture_output=True, timeout=3600, check=True,
     )
     said = done.stdout.decode()
-    assert done.stderr == b""
+    (notice,) = done.stderr.splitlines()
+    assert b"loaded unchecked" in notice
     assert "the search failed" not in said
     answers = [line.split()[1] for line in said.splitlines() if line.startswith("bestmove")]
     assert len(answers) > 100, "too few lines asked for a search"
