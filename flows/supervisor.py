@@ -95,7 +95,7 @@ def run_services(directory: Path, settings: ServiceSettings, tell: LogFn) -> NoR
         mlflow = start(mlflow_spec(directory, settings))
         wait(prefect)
         deploy(client_environment(directory, settings))
-        tell("deployment: campaign/local")
+        tell("deployments: campaign/local, experiment/local")
         start(worker_spec(directory, settings))
         wait(mlflow)
         summary = _summary(directory, settings, _mlflow_pages(settings, tell))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,17 +17,12 @@ from chess_snn.wording import counted
 
 if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.machine.cost import OPTIMISM, measure_pace, predict_campaign
-    from chess_snn.cli.rate import ENGINE_S
     from chess_snn.data import write_text
-    from chess_snn.evaluation.engines.pool import EngineSettings
-    from chess_snn.evaluation.ladder.available import available_players
-    from chess_snn.evaluation.ladder.ladder import read_ladder
     from chess_snn.experiment.file import TEMPLATE, read_experiment
     from chess_snn.experiment.judging import RESULTS, ExperimentRun
-    from chess_snn.experiment.results import TABLES, columns_of, read_results, results_json
+    from chess_snn.experiment.results import TABLES, columns_of, read_results, run_experiment
     from chess_snn.experiment.runs import find_slots
-    from chess_snn.report.experiment_page import PAGE, experiment_html
-    from chess_snn.report.experiment_plots import experiment_plots
+    from chess_snn.report.experiment_page import write_experiment_page
     from chess_snn.types import Json
 
 FileArgument = Annotated[Path, typer.Argument(help="The experiment's file, in TOML.")]
@@ -111,25 +105,16 @@ def run(
     chess-snn experiment run batch.toml --until-decided
     """
     experiment, folder = read_experiment(file), out or file.with_suffix("")
-    ladder = read_ladder()
-    engines = EngineSettings(answer_s=ENGINE_S, start_s=ENGINE_S)
-    available = available_players(ladder, tuple(ladder.players), engines, with_other_versions=True)
-    if experiment.judge.rating_games and available.notice is not None:
-        print_message(available.notice)
     work = ExperimentRun(
-        experiment, folder, ladder, available, engines, print_message, work_bar,
-        until_decided=until_decided, race=race,
+        experiment, folder, print_message, work_bar, until_decided=until_decided, race=race
     )
     stopped = f"stopped; what is finished is kept. Go on: chess-snn experiment run {file}"
     with stoppable(stopped), interruptible():
-        parts, matches = work.run()
-    body = results_json(work, parts, matches)
-    files = {RESULTS: json.dumps(body, indent=2) + "\n", PAGE: experiment_html(body)}
-    for name, text in (files | experiment_plots(body)).items():
-        write_text(folder / name, text)
+        body = run_experiment(work)
+    page = write_experiment_page(folder)
     _print(body)
-    print_message(f"Written: {folder / PAGE}, {folder / RESULTS}")
-    record_experiment(body, [folder / RESULTS, folder / PAGE])
+    print_message(f"Written: {page}, {folder / RESULTS}")
+    record_experiment(body, [folder / RESULTS, page])
 
 
 @app.command()

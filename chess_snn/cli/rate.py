@@ -40,7 +40,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
     from chess_snn.evaluation.match_result import MatchResult
     from chess_snn.evaluation.named_players import make_player
-    from chess_snn.experiment.rating import RatingGames
+    from chess_snn.experiment.rating import ENGINE_S, RatingGames
     from chess_snn.games import get_game
     from chess_snn.report.plots import ladder_svg
     from chess_snn.types import Json
@@ -53,9 +53,6 @@ APPROXIMATE_NOTE: Final = (
     f"~ rests on approximate rungs: the interval allows {APPROXIMATE_ELO:.0f} points for the "
     "engine's other version"
 )
-ENGINE_S: Final = 60.0
-"""No clock runs: an engine that is slow because the machine is busy should not be taken
-for dead."""
 
 
 def rate_command(

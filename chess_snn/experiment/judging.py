@@ -32,14 +32,14 @@ from chess_snn.data import read_json, sweep_temporaries, utc_now, write_json
 from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.available import AvailablePlayers
-from chess_snn.evaluation.ladder.ladder import Ladder
+from chess_snn.evaluation.ladder.available import available_players
+from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.experiment.cost import cost_facts
 from chess_snn.experiment.file import Experiment
-from chess_snn.experiment.rating import RatingGames
-from chess_snn.experiment.runs import Run, find_slots, run_all
+from chess_snn.experiment.rating import ENGINE_S, RatingGames
+from chess_snn.experiment.runs import Run, RunOne, find_slots, run_all, run_on
 from chess_snn.experiment.verdict import Verdict, over_seeds
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
@@ -111,22 +111,30 @@ class Question:
     is_equal_time: bool
 
 
-@dataclass(slots=True)
+@dataclass
 class ExperimentRun:
     """The one process that works on an experiment."""
 
     experiment: Experiment
     out: Path
-    ladder: Ladder
-    available: AvailablePlayers
-    """Rungs that can be played here."""
-    engines: EngineSettings
     say: LogFn
     work_bar: WorkBar
     until_decided: bool = False
     """Whether seeds are added one by one until every verdict is known."""
     race: bool = False
     """Whether variants that are worse get no more seeds."""
+    run_one: RunOne | None = None
+    """Does what is left of one run; None is :func:`run_on`."""
+
+    def __post_init__(self) -> None:
+        self.ladder = read_ladder()
+        self.engines = EngineSettings(answer_s=ENGINE_S, start_s=ENGINE_S)
+        players = tuple(self.ladder.players)
+        self.available = available_players(
+            self.ladder, players, self.engines, with_other_versions=True
+        )
+        if self.experiment.judge.rating_games and self.available.notice is not None:
+            self.say(self.available.notice)
 
     def run(self) -> tuple[list[Part], list[HeadToHead]]:
         """Do what is missing, and return all of it.
@@ -147,7 +155,7 @@ class ExperimentRun:
                 slots = find_slots(self.experiment, runs[0].config)
                 self.say(f"{counted(len(runs), 'run')}, {len(slots)} at a time")
                 with self.work_bar(f"running {header.name}", "runs") as bar:
-                    run_all(runs, slots, self.say, bar)
+                    run_all(runs, slots, self.say, bar, self.run_one or run_on)
                 for run in runs:
                     parts += self._parts(run)
                     matches += self._matches(run)

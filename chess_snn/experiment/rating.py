@@ -23,6 +23,9 @@ from chess_snn.known import BATCH_PAIRS
 from chess_snn.rng import derive_seed
 from chess_snn.types import Progress
 
+ENGINE_S: Final = 60.0
+"""No clock runs: an engine that is slow because the machine is busy should not be taken
+for dead."""
 _DIGEST_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.@=~-]+")
 

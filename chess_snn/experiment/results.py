@@ -8,7 +8,7 @@ from typing import Final
 
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.viewing.lines import joules_text, si_text
-from chess_snn.data import read_json
+from chess_snn.data import read_json, write_json
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.comparison import elo_json
 from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
@@ -31,6 +31,16 @@ TIME: Final = (
 )
 _MATCH: Final = ("num_games", "wins", "draws", "losses", "truncated", "score", "score_low",
                  "score_high")
+
+
+def run_experiment(work: ExperimentRun) -> Json:
+    """Do what is missing of an experiment, write its results, and return them.
+
+    Raises as :meth:`ExperimentRun.run`.
+    """
+    body = results_json(work, *work.run())
+    write_json(work.out / RESULTS, body)
+    return body
 
 
 def results_json(
@@ -90,11 +100,10 @@ def read_results(out: Path) -> Json:
 
 
 def _verdict(question: Question, verdict: Verdict, *, is_score: bool) -> Json:
-    ends = {"mean": verdict.mean, "low": verdict.low, "high": verdict.high}
-    elo = {
-        f"elo_{name}": _finite(elo_difference(min(max(0.5 + value, 0.0), 1.0)))
-        for name, value in ends.items()
-    } if is_score else {}
+    ends, elo = {"mean": verdict.mean, "low": verdict.low, "high": verdict.high}, {}
+    if is_score:  # of a match, which is in [0, 1]
+        ends = {name: min(max(value, -0.5), 0.5) for name, value in ends.items()}
+        elo = {f"elo_{name}": _finite(elo_difference(0.5 + end)) for name, end in ends.items()}
     return asdict(question) | {name: _finite(value) for name, value in ends.items()} | elo | {
         "num_seeds": verdict.num_seeds, "verdict": verdict.words, "more_seeds": verdict.more_seeds,
         "text": str(verdict),

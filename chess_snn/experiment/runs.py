@@ -7,7 +7,7 @@ committed stays whatever happens; the same call goes on.
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,6 +120,10 @@ class Slot:
     gpu: str = ""
 
 
+RunOne = Callable[[Run, Slot, threading.Event], None]
+"""Does what is left of a run on its share of the machine, until the event is set."""
+
+
 def find_slots(experiment: Experiment, config: CampaignConfig) -> list[Slot]:
     """Equal shares of this machine: one for each GPU, or as many as have enough cores.
 
@@ -141,8 +145,10 @@ def find_slots(experiment: Experiment, config: CampaignConfig) -> list[Slot]:
     ]
 
 
-def run_all(runs: Sequence[Run], slots: Sequence[Slot], say: LogFn, on_progress: Progress) -> None:
-    """Do what is left of ``runs``, as many at once as there are ``slots``.
+def run_all(
+    runs: Sequence[Run], slots: Sequence[Slot], say: LogFn, on_progress: Progress, run_one: RunOne,
+) -> None:
+    """Do what is left of ``runs``, as many at once as there are ``slots``, each by ``run_one``.
 
     Raises:
         CampaignError: one failed; the others are stopped, and what they committed is kept.
@@ -158,7 +164,7 @@ def run_all(runs: Sequence[Run], slots: Sequence[Slot], say: LogFn, on_progress:
         slot = free.get()
         try:
             if not stopping.is_set():
-                _run_on(run, slot, stopping)
+                run_one(run, slot, stopping)
         finally:
             free.put(slot)
 
@@ -176,8 +182,12 @@ def run_all(runs: Sequence[Run], slots: Sequence[Slot], say: LogFn, on_progress:
             stopping.set()
 
 
-def _run_on(run: Run, slot: Slot, stopping: threading.Event) -> None:
-    """Let a process do what is left of ``run``. The thread, and so the process, has the cores."""
+def run_on(run: Run, slot: Slot, stopping: threading.Event) -> None:
+    """Let a process do what is left of ``run``. The thread, and so the process, has the cores.
+
+    Raises:
+        CampaignError: the process failed.
+    """
     run.path.parent.mkdir(parents=True, exist_ok=True)
     command = run.command()
     os.sched_setaffinity(0, slot.cores)

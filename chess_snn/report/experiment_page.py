@@ -17,9 +17,15 @@ PAGE: Final = "report.html"
 
 
 def write_experiment_page(out: Path, target: Path | None = None) -> Path:
-    """Write the page of the experiment in ``out``, and return where it is. Raises UsageError."""
-    path = target or out / PAGE
-    write_text(path, experiment_html(read_results(out)))
+    """Write the page, and beside it its plots, of the experiment in ``out``; where the page is.
+
+    Raises:
+        UsageError: it has no results yet, or the file cannot be written.
+    """
+    body, path = read_results(out), target or out / PAGE
+    plots = {} if target else {out / name: plot for name, plot in experiment_plots(body).items()}
+    for file, text in ({path: experiment_html(body)} | plots).items():
+        write_text(file, text)
     return path
 
 

@@ -21,6 +21,11 @@ from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # 
 from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts  # noqa: E402
+from chess_snn.campaign.configuration.loading import (  # noqa: E402
+    _name_and_value,
+    format_toml,
+)
+from chess_snn.experiment.results import read_results  # noqa: E402
 from chess_snn.tasks.tracking import EXPERIMENT  # noqa: E402
 
 SETTINGS = [*SMALL, "campaign.iterations=1"]
@@ -152,3 +157,29 @@ def test_a_schedule_starts_runs_that_resume_a_campaign_or_do_nothing(running):
     assert all(run.auto_scheduled for run in runs)
     folder = CampaignFolder.open(running.path / "campaigns" / "scheduled")
     assert len(read_receipts(folder)) == 1
+
+
+def test_an_experiment_has_a_subflow_for_each_variant_and_seed(running, tmp_path):
+    file, settings = tmp_path / "rate.toml", dict(map(_name_and_value, SETTINGS))
+    games = settings["self_play.games_per_iteration"]
+    file.write_text(format_toml({
+        "name": "rate", "seeds": [1], "budget": {"games": games}, "settings": settings,
+        "start": {"preset": "smoke"},
+        "variants": {"baseline": {}, "fast": {"training.learning_rate": 0.02}},
+        "judge": {"simulations": [2], "games": 2},
+    }))
+    output = running.deployment("experiment/local", file=str(file))
+    verdicts = read_results(tmp_path / "rate")["verdicts"]
+    assert [each["num_seeds"] for each in verdicts] == [1], output + running.logs()
+    names = ["baseline-1", "fast-1"]
+    with running.client() as client:
+        flows = {flow.id: flow.name for flow in client.read_flows()}
+        runs = client.read_flow_runs(flow_run_filter=FlowRunFilter(
+            name=FlowRunFilterName(any_=names)
+        ))
+    found = sorted((flows[run.flow_id], run.name) for run in runs)
+    assert found == [(flow, name) for flow in ("campaign", "variant") for name in names]
+    assert all(run.parent_task_run_id for run in runs if flows[run.flow_id] == "variant")
+    parent = mlflow_run_of(running, "rate")
+    child = mlflow_run_of(running, "fast-1")
+    assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
