@@ -33,7 +33,7 @@ def _run_name() -> str:
 
 @flow(name="experiment", flow_run_name=_run_name)
 def experiment(
-    file: str, directory: str = "", until_decided: bool = False, race: bool = False
+    file: str = "", directory: str = "", until_decided: bool = False, race: bool = False
 ) -> str:
     """Run an experiment, or go on with it: every variant with every seed, then the verdicts.
 

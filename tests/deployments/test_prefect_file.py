@@ -19,44 +19,41 @@ from chess_snn.known import PRESETS  # noqa: E402
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def entry():
-    (found,) = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
-    return found
+ENTRIES = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
+SCHEMAS = [
+    dict(parameter_schema(load_flow_from_entrypoint(each["entrypoint"]))) for each in ENTRIES
+]
+EACH = pytest.mark.parametrize(("entry", "schema"), zip(ENTRIES, SCHEMAS, strict=True))
 
 
-@pytest.fixture(scope="module")
-def schema(entry):
-    flow = load_flow_from_entrypoint(entry["entrypoint"])
-    assert flow.name == "campaign"
-    return dict(parameter_schema(flow))
-
-
-def test_the_deployment_has_its_pool(entry):
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_deployment_has_its_pool(entry):
     assert entry["name"] == "local"
     assert entry["work_pool"] == {"name": POOL}
     assert "chess-snn" in entry["tags"]
 
 
+@EACH
 def test_defaults_of_the_file_are_valid_parameters(entry, schema):
     assert set(entry["parameters"]) <= set(schema["properties"])
     jsonschema.validate(entry["parameters"], schema)
 
 
+@EACH
 def test_every_field_of_the_form_has_its_sentence_and_its_line_in_the_description(entry, schema):
     for parameter, field in schema["properties"].items():
         assert field.get("description"), parameter
         assert f"`{parameter}`" in entry["description"]
 
 
-def test_a_preset_is_chosen_from_a_list(schema):
-    assert schema["properties"]["preset"]["enum"] == list(PRESETS)
+def test_a_preset_is_chosen_from_a_list():
+    assert SCHEMAS[0]["properties"]["preset"]["enum"] == list(PRESETS)
 
 
-def test_each_setting_in_the_form_has_a_default(schema):
+def test_each_setting_in_the_form_has_a_default():
     """With None as default the form sends it, and the check of the form refuses it."""
     assert all(field["default"] is not None
-               for field in schema["properties"].values())
+               for field in SCHEMAS[0]["properties"].values())
 
 
 @pytest.mark.parametrize("parameters", [
@@ -68,9 +65,9 @@ def test_each_setting_in_the_form_has_a_default(schema):
     {"name": "../elsewhere"},
     {"settings": "campaign.iterations=1"},
 ])
-def test_the_form_refuses_what_cannot_work(schema, parameters):
+def test_the_form_refuses_what_cannot_work(parameters):
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(parameters, schema)
+        jsonschema.validate(parameters, SCHEMAS[0])
 
 
 def test_the_installed_file_is_the_one_of_the_repository():
