@@ -438,7 +438,8 @@ def test_spikes_on_the_canvas_follow_the_position_and_match_the_counts(opened):
         labels = opened.page.locator("#chess-spikes canvas").evaluate_all(
             "all => all.map(canvas => canvas.getAttribute('aria-label'))"
         )
-        spikes = [int(re.search(r": (\d+) spikes", label)[1]) for label in labels]
+        texts = [re.search(r": ([\d,]+) spike", label)[1] for label in labels]
+        spikes = [int(text.replace(",", "")) for text in texts]
         assert spikes == [int(layer.spikes_TX.sum()) for layer in layers.values()]
         seen.append(lit)
     assert seen[0] != seen[1]
@@ -502,7 +503,7 @@ def test_the_report_of_a_campaign_that_runs_is_loaded_again(open_page, played_ca
         assert report.locator(".chart .curve").count() > 3
         receipt.rename(folder.receipt(1))
         report.get_by_text("2 iterations of a campaign of 2 iterations").wait_for()
-        report.get_by_label("First position").first.click()
+        assert report.locator(".chart .curve").count() > 3
         opened.page.click("#theme")
         theme = "document.querySelector('#campaign iframe').contentDocument.documentElement.dataset"
         assert opened.page.evaluate(f"{theme}.theme") == "light"
@@ -619,7 +620,7 @@ LISTS_REGISTERED = f"""n => {{
 
 def test_registered_networks_play(open_page, played_campaign, tmp_path, monkeypatch):
     pytest.importorskip("mlflow", reason="pip install mlflow: registered networks are NOT tested")
-    from chess_snn.tasks.tracking import tracking_uri  # noqa: PLC0415
+    from chess_snn.tasks.tracking import champion_of_campaign, tracking_uri  # noqa: PLC0415
     from chess_snn.tasks.tracking.recorder import CampaignTracker  # noqa: PLC0415
 
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -627,9 +628,10 @@ def test_registered_networks_play(open_page, played_campaign, tmp_path, monkeypa
     shutil.copytree(played_campaign.path, tmp_path / "c")
     folder = CampaignFolder.open(tmp_path / "c")
     tracker = CampaignTracker(tracking_uri(), folder, configuration=config_values(folder.config))
+    champion = f"models:/chess-snn@{champion_of_campaign(folder.campaign_id)}"
     registered = {}
     for address, version in zip(
-        ("models:/chess-snn/1", "models:/chess-snn@champion"), campaign_versions(folder),
+        ("models:/chess-snn/1", champion), campaign_versions(folder),
         strict=True,
     ):
         weights = folder.checkpoint(version.generation) / WEIGHTS
@@ -640,7 +642,7 @@ def test_registered_networks_play(open_page, played_campaign, tmp_path, monkeypa
         opened = open_page(where)
         opened.page.wait_for_function(LISTS_REGISTERED, arg=4)
         listed = opened.page.evaluate(REGISTERED)
-        assert listed[:2] == ["models:/chess-snn@candidate", "models:/chess-snn@champion"]
+        assert listed[:2] == ["models:/chess-snn@candidate", champion]
         assert listed[-2:] == ["models:/chess-snn/2", "models:/chess-snn/1"]
         opened.page.select_option("#network", "models:/chess-snn/1")
         opened.wait_for_spikes(registered["models:/chess-snn/1"])
