@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="pip install 'chess-snn[dev]': NOT tested")
+nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient", reason="pip install 'chess-snn[dev]': NOT tested")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ipynb"))
@@ -19,8 +19,7 @@ def test_every_answer_is_stored_and_none_is_an_error(path):
     cells = code_cells(nbformat.read(path, 4))
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [output for cell in cells for output in cell.outputs]
-    kinds = {output.output_type for output in outputs}
-    assert kinds <= {"display_data", "execute_result", "stream"}
+    assert "error" not in {output.output_type for output in outputs}
     assert all(output.get("name") != "stderr" for output in outputs)
     assert path.stat().st_size < 200_000
 

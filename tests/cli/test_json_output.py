@@ -10,8 +10,8 @@ from chess_snn.cli import console
 from chess_snn.cli.main import app
 
 COMMANDS = {
-    "campaign status": (), "doctor": (), "games stats": (), "gc": ("--yes",), "models list": (),
-    "models show": (),
+    "campaign status": (), "doctor": (), "experiment show": (), "games stats": (),
+    "gc": ("--yes",), "models list": (), "models show": (),
     "rate": ("--against", "random", "--games", 10, "--simulations", 0, "--threads", 1),
     "verify": ("--workers", 1),
 }
@@ -37,7 +37,8 @@ def test_every_command_with_json_is_tested():
 @pytest.mark.parametrize("name", COMMANDS)
 def test_standard_output_is_json_alone(chess_snn, folder, monkeypatch, name):
     monkeypatch.setattr(console, "_LINE_PERIOD_S", 0.0)
-    where = () if name == "doctor" else ("campaign",)
+    (folder.path / "results.json").write_text('{"verdicts": []}')  # of an experiment
+    where = ["campaign"] * (name != "doctor")
     done = chess_snn(*name.split(), *where, *COMMANDS[name], "--json")
     assert done.stdout, done.stderr
     assert json.loads(done.stdout)

@@ -78,7 +78,7 @@ def test_a_campaign_that_python_code_calls_ends_with_its_folder_and_few_lines_bu
         f"    print(campaign(name='called', settings={[*SMALL, 'campaign.iterations=1']!r}))\n"
     )
     home = {"CHESS_SNN_HOME": str(tmp_path / "home"), "PREFECT_HOME": str(tmp_path / "prefect"),
-            "TMPDIR": str(tmp_path)}  # with no leavings of Dask, which it would tell
+            "TMPDIR": str(tmp_path)}  # without leavings of Dask
     foreign = ("PREFECT_", "MLFLOW_")
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     patience = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "600"}
