@@ -27,11 +27,7 @@ from chess_snn.tasks.tracking.experiment_run import record_experiment
 from chess_snn.types import Progress
 
 
-def _run_name() -> str:
-    return Path(str(flow_run.parameters.get("file"))).stem
-
-
-@flow(name="experiment", flow_run_name=_run_name)
+@flow(name="experiment", flow_run_name=lambda: Path(str(flow_run.parameters.get("file"))).stem)
 def experiment(
     file: str = "", directory: str = "", until_decided: bool = False, race: bool = False
 ) -> str:
@@ -42,9 +38,6 @@ def experiment(
         directory: its folder, as an absolute path; by default the file's name without its ending.
         until_decided: add seeds one by one, and stop once all verdicts are known.
         race: give no more seeds to variants that are worse.
-
-    Returns:
-        The experiment's folder.
     """
     log_sentences()
     path = Path(file)

@@ -16,8 +16,9 @@ from chess_snn.known import MAX_SIMULATIONS, SHIPPED_CHESS
 from chess_snn.later import to_run
 from chess_snn.uci import Options
 
+if TYPE_CHECKING:
+    from chess_snn.api.network import Net
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.api.network import Net, load
     from chess_snn.campaign.models.references import find_model
     from chess_snn.games import get_game
     from chess_snn.uci import Session
@@ -28,6 +29,7 @@ _GAME: Final = "chess"
 
 def load_chess(text: str) -> Net:
     """The network of chess that ``text`` names, loaded."""
+    from chess_snn.api.network import load  # noqa: PLC0415 - once `uciok` is said
     return load(text, game=_GAME)
 
 

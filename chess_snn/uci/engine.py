@@ -9,15 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from chess_snn.api.network import Net
 from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.games.base import Game
 from chess_snn.search import GrowingTree
 from chess_snn.types import Int16Array, LogFn
 from chess_snn.uci.options import Options
 from chess_snn.uci.position import Position
+
+if TYPE_CHECKING:
+    from chess_snn.api.network import Net  # a GUI waits for `uciok` without it
 
 LONGEST_WAVE_S: Final = 0.04
 """Waves are made smaller above it, and larger below half of it."""
@@ -57,7 +59,7 @@ class Pace:
             self._leaves = min(2 * self._leaves, self._most_leaves)
 
 
-OpenNet = Callable[[str], Net]
+OpenNet: TypeAlias = "Callable[[str], Net]"
 """Loads the network that a text names; raises a ChessSnnError where it cannot."""
 
 

@@ -23,7 +23,7 @@ ENTRIES = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
 SCHEMAS = [
     dict(parameter_schema(load_flow_from_entrypoint(each["entrypoint"]))) for each in ENTRIES
 ]
-EACH = pytest.mark.parametrize(("entry", "schema"), zip(ENTRIES, SCHEMAS, strict=True))
+EACH = pytest.mark.parametrize(("entry", "schema"), [*zip(ENTRIES, SCHEMAS, strict=True)])
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

@@ -22,29 +22,25 @@ from typing import Final
 
 from chess_snn import nets, training
 from chess_snn.campaign.configuration.loading import (
-    build_config,
     changed_config,
     config_values,
     format_toml,
-    read_toml,
 )
 from chess_snn.campaign.configuration.settings import CampaignConfig
+from chess_snn.campaign.models.model import MODEL_FACTS, MODEL_FILE, read_exported
 from chess_snn.campaign.models.versions import NetworkVersion, model_card, version_of
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.data import commit_copy, copy_folder, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
-from chess_snn.errors import ConfigError, CorruptDataError, UsageError
+from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.known import Format
 from chess_snn.training import WEIGHTS
 from chess_snn.types import Json
 
-MODEL_FILE: Final = "model.toml"
 CARD: Final = "README.md"
 KIND: Final = "model"
-_FACTS: Final = "model"
-"""The table of :data:`MODEL_FILE` that is not a group of settings."""
 
 
 def export_model(
@@ -153,28 +149,11 @@ def commit_model(
         # The place of a dataset is of no use elsewhere; facts have its name and digest.
         settings = replace(config, supervised=replace(config.supervised, games="", digest=""))
         # TOML has no null: what is not known is left out.
-        text = format_toml({_FACTS: _without_nulls(facts)} | config_values(settings))
+        text = format_toml({MODEL_FACTS: _without_nulls(facts)} | config_values(settings))
         write_text(stage.path / MODEL_FILE, text)
         if card:
             write_text(stage.path / CARD, card)
         return stage.commit(KIND, {"weights_digest": facts["digest"]})
-
-
-def read_exported(folder: Path) -> tuple[Json, CampaignConfig]:
-    """Read the facts of the exported model in ``folder``, unverified, and its settings.
-
-    Raises:
-        CorruptDataError: its description is damaged.
-    """
-    path = folder / MODEL_FILE
-    try:
-        values = read_toml(path)
-        facts = values.pop(_FACTS)
-        return facts | {"generation": int(facts["generation"])}, build_config(values)
-    except (ConfigError, KeyError, TypeError, ValueError) as error:
-        raise CorruptDataError(
-            f"{path} does not describe a model ({error}); export it again"
-        ) from error
 
 
 def _is_taken(target: Path) -> UsageError:

@@ -13,19 +13,27 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn import nets
-from chess_snn.campaign.configuration.loading import changed_config, config_digest
+from chess_snn.campaign.configuration.loading import (
+    build_config,
+    changed_config,
+    config_digest,
+    read_toml,
+)
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.data import is_committed, verify_folder
 from chess_snn.data.manifest import describe_file
-from chess_snn.errors import ConfigError, UsageError
+from chess_snn.errors import ConfigError, CorruptDataError, UsageError
 from chess_snn.games.base import Game
 from chess_snn.nets import MOST_TICKS, Precision
 from chess_snn.search import SearchSettings
 from chess_snn.settings import check_range
 from chess_snn.types import Json
 
+MODEL_FILE: Final = "model.toml"
+MODEL_FACTS: Final = "model"
+"""The table of :data:`MODEL_FILE` that is not a group of settings."""
 _SEARCH: Final = "search."
 
 
@@ -191,3 +199,20 @@ class Model:
             raise UsageError(
                 f"{self.label} is not possible: {error}; or leave ticks={self.in_play.ticks} out"
             ) from error
+
+
+def read_exported(folder: Path) -> tuple[Json, CampaignConfig]:
+    """Read the facts of the exported model in ``folder``, unverified, and its settings.
+
+    Raises:
+        CorruptDataError: its description is damaged.
+    """
+    path = folder / MODEL_FILE
+    try:
+        values = read_toml(path)
+        facts = values.pop(MODEL_FACTS)
+        return facts | {"generation": int(facts["generation"])}, build_config(values)
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
+        raise CorruptDataError(
+            f"{path} does not describe a model ({error}); export it again"
+        ) from error

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from chess_snn import nets
-from chess_snn.campaign.models.exporting import MODEL_FILE, read_exported
-from chess_snn.campaign.models.model import Model, split_play
+from chess_snn.campaign.models.model import MODEL_FILE, Model, read_exported, split_play
 from chess_snn.campaign.store.folder import CONFIG_FILE, CampaignFolder
 from chess_snn.campaign.store.notes import refuse_removed
 from chess_snn.campaign.store.receipts import num_finished_iterations, read_receipts
