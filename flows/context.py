@@ -203,7 +203,7 @@ def show_report(run: CampaignRun, iteration: int, after: Sequence[Any]) -> bool:
 
     Prefect's graph shows these tasks behind ``after``. Returns whether all of it was done.
     """
-    written = report.submit(run.folder, wait_for=after)
+    written = report.submit(run.folder.path, wait_for=after)
     if (failure := written.result()) is not None:
         run.board.message(f"the report is not written: {failure}")
     else:

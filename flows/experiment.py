@@ -4,8 +4,6 @@ Prefect runs :func:`experiment` for a deployment. Each subflow starts its campai
 whose own flow run is on the same server.
 """
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -16,12 +14,14 @@ from prefect import flow, get_run_logger
 from prefect.artifacts import create_table_artifact
 from prefect.runtime import flow_run
 
+from chess_snn.campaign.store.folder import REPORT
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.experiment.file import read_experiment
 from chess_snn.experiment.judging import RESULTS, ExperimentRun
 from chess_snn.experiment.results import VERDICTS, run_experiment
 from chess_snn.experiment.runs import Run, Slot, run_on
 from chess_snn.flows.prefect_errors import log_sentences
+from chess_snn.tasks.stages import report
 from chess_snn.tasks.tracking import tracking_uri
 from chess_snn.tasks.tracking.experiment_run import record_experiment
 from chess_snn.types import Progress
@@ -64,15 +64,11 @@ def experiment(
         run_one=in_subflow,
     )
     body = run_experiment(work)
-    report = subprocess.run(
-        [sys.executable, "-m", "chess_snn", "report", str(out)], capture_output=True, text=True,
-        check=False,
-    )
-    if report.returncode:
-        raise UsageError(report.stderr.strip())
+    if (failure := report(out)) is not None:
+        raise UsageError(failure)
     create_table_artifact(
         table=[{name: cell(row) for name, cell in VERDICTS.items()} for row in body["verdicts"]],
         key="verdicts", description=f"**{body['name']}**. {body['question']}",
     )
-    record_experiment(tracking_uri(), body, [out / RESULTS, out / "report.html"])
+    record_experiment(tracking_uri(), body, [out / RESULTS, out / REPORT])
     return str(out)

@@ -36,7 +36,7 @@ def record_finished(folder: CampaignFolder, listeners: Sequence[Listener]) -> bo
     board = ProgressBoard([*listeners, log_lines(get_run_logger())])
     board.message(f"{folder.path}: {counted(len(read_receipts(folder)), 'iteration')} finished")
     close_stale_flow_runs(folder.campaign_id)
-    if (failure := report(folder)) is not None:  # anew: much may have happened since the last one
+    if (failure := report(folder.path)) is not None:  # anew: much may have happened
         board.message(f"the report is not written: {failure}")
     else:
         link_report(folder)

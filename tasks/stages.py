@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 import psutil
@@ -237,14 +238,14 @@ _PRIORITY: Final = 10
 
 
 @task(name="report", task_run_name="report")
-def report(folder: CampaignFolder) -> str | None:
-    """Write the campaign's report into its folder; it is a view, so the campaign does without it.
+def report(path: Path) -> str | None:
+    """Write the report of a campaign or an experiment into its folder, which does without it.
 
     Returns:
         Why it could not be written; None where it was.
     """
     child = processes.start(
-        [sys.executable, "-m", "chess_snn", "report", str(folder.path)],
+        [sys.executable, "-m", "chess_snn", "report", str(path)],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )
     with suppress(psutil.NoSuchProcess):

@@ -35,6 +35,7 @@ from pydantic_core import to_jsonable_python
 from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, read_receipts
 from chess_snn.campaign.configuration.loading import (
     Setting,
+    changed_config,
     config_values,
     flat_values,
     read_toml,
@@ -43,14 +44,14 @@ from chess_snn.campaign.forking import fork_config
 from chess_snn.campaign.machine.workers import config_here
 from chess_snn.campaign.models.starting import find_start
 from chess_snn.campaign.stages.dataset import fix_dataset
+from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.errors import ConfigError
-from chess_snn.known import MOST_GAMES
+from chess_snn.known import BATCH_PAIRS, MOST_GAMES
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import check_range, settings_class
 from chess_snn.types import Json
 
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}"
-_S_PER_MINUTE: Final = 60.0
 _MINUTES_PER_HOUR: Final = 60.0
 _GROUPS: Final = ("start", "budget", "judge")
 _OWN: Final = ("name", "question", "seeds", "settings", "variants", *_GROUPS)
@@ -119,6 +120,8 @@ class Judge:
                     f"judge.{name} must be even, got {getattr(self, name)}: each opening is played "
                     f"with both colours; use {getattr(self, name) + 1}"
                 )
+        if self.rating_games:
+            check_range("judge.rating_games", self.rating_games, ge=2 * BATCH_PAIRS)
         if self.equal_time and not max(self.simulations):
             raise ConfigError("judge.equal_time needs a budget above 0 in judge.simulations")
 
@@ -171,28 +174,24 @@ class Experiment:
         if start.fork:
             parent = CampaignFolder.open(Path(start.fork))
             return fork_config(parent, start.at, [
-                *settings, *self._length(parent.config, settings, parent),
+                *settings, *self._length(changed_config(parent.config, settings), parent),
             ])
         begin = find_start(start.network) if start.network else None
         load = begin.load_config if begin else load_config
         config = load(start.preset, None, settings)
         return config_here(partial(
-            load, start.preset, None, [*settings, *self._length(config, settings)]
+            load, start.preset, None, [*settings, *self._length(config)]
         ))
 
     def _length(
-        self, config: CampaignConfig, settings: list[Setting], parent: CampaignFolder | None = None
+        self, config: CampaignConfig, parent: CampaignFolder | None = None
     ) -> list[Setting]:
         """The settings of a campaign's length."""
         before = [] if parent is None else read_receipts(parent)[: self.start.at]
         if minutes := self.budget.minutes:
             elapsed_s = before[-1].elapsed_s if before else 0.0
-            hours = elapsed_s / _S_PER_MINUTE / _MINUTES_PER_HOUR + minutes / _MINUTES_PER_HOUR
-            return [("campaign.hours", hours)]
-        each = dict(setting for setting in settings if isinstance(setting, tuple)).get(
-            "self_play.games_per_iteration", config.self_play.games_per_iteration
-        )
-        assert isinstance(each, int)
+            return [("campaign.hours", elapsed_s / S_PER_HOUR + minutes / _MINUTES_PER_HOUR)]
+        each = config.self_play.games_per_iteration
         iterations, rest = divmod(self.budget.games, each)
         if rest or not iterations:
             raise ConfigError(

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -32,7 +33,7 @@ from chess_snn.data import read_json, sweep_temporaries, utc_now, write_json
 from chess_snn.data.formats import StoredFormat
 from chess_snn.errors import UsageError
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.available import available_players
+from chess_snn.evaluation.ladder.available import AvailablePlayers, available_players
 from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult
@@ -129,12 +130,17 @@ class ExperimentRun:
     def __post_init__(self) -> None:
         self.ladder = read_ladder()
         self.engines = EngineSettings(answer_s=ENGINE_S, start_s=ENGINE_S)
-        players = tuple(self.ladder.players)
-        self.available = available_players(
-            self.ladder, players, self.engines, with_other_versions=True
+        self.runs: dict[tuple[str, int], Run] = {}
+
+    @cached_property
+    def available(self) -> AvailablePlayers:
+        """Rungs that can be played here; engines are started to see it."""
+        found = available_players(
+            self.ladder, tuple(self.ladder.players), self.engines, with_other_versions=True
         )
-        if self.experiment.judge.rating_games and self.available.notice is not None:
-            self.say(self.available.notice)
+        if found.notice is not None:
+            self.say(found.notice)
+        return found
 
     def run(self) -> tuple[list[Part], list[HeadToHead]]:
         """Do what is missing, and return all of it.
@@ -215,9 +221,11 @@ class ExperimentRun:
 
     def make(self, variant: str, seed: int) -> Run:
         """The run of ``variant`` with ``seed``. Raises as :meth:`Experiment.config`."""
-        config = self.experiment.config(variant, seed)
-        path = self.out / "runs" / f"{variant}-{seed}"
-        return Run(variant, seed, path, self.experiment.start, config)
+        if (variant, seed) not in self.runs:  # a configuration reads the start's files
+            config = self.experiment.config(variant, seed)
+            path = self.out / "runs" / f"{variant}-{seed}"
+            self.runs[variant, seed] = Run(variant, seed, path, self.experiment.start, config)
+        return self.runs[variant, seed]
 
     @property
     def seed(self) -> int:
@@ -232,7 +240,8 @@ class ExperimentRun:
         budgets = dict.fromkeys([*judge.simulations, *([] if equal is None else [equal])])
         return [
             Part(
-                run, model, simulations == equal, self._cost(run, simulations), self._play(model),
+                run, model, simulations == equal,
+                self._cost(run, simulations) if judge.cost else None, self._play(model),
             )
             for simulations in budgets for model in [run.model(simulations)]
         ]

@@ -53,18 +53,12 @@ def results_json(
     budget, where ratings or costs were asked for. Differences are score above one half, or points.
     Energies are pJ, by both models; they are not measured.
     """
-    header, runs = work.experiment.header, {
-        (run.variant, run.seed): run for run in [
-            *(match.run for match in matches), *(part.run for part in parts),
-            *(work.make(work.experiment.first, match.run.seed) for match in matches),
-        ]
-    }
     rated = [part for part in parts if part.played]
     ratings = rate_on_ladder(
         work.ladder, {part.model.name: part.played for part in rated}, work.available.approximate
     ) if rated else []
     by_part = {part.model.name: rating for part, rating in zip(rated, ratings, strict=True)}
-    return asdict(header) | {
+    return asdict(work.experiment.header) | {
         "id": read_json(work.out / FILE)["id"],
         "file": work.experiment.to_json(), "first": work.experiment.first,
         "verdicts": [
@@ -74,7 +68,7 @@ def results_json(
         "runs": [
             {"variant": run.variant, "seed": run.seed, "path": str(run.path.relative_to(work.out)),
              "campaign_id": run.campaign_id, "figures": run.figures()}
-            for _, run in sorted(runs.items())
+            for _, run in sorted(work.runs.items())
         ],
         "matches": [_match(each, work.experiment.first) for each in matches],
         "scale": SCALE, "time": TIME, "energy_models": ENERGY_MODELS,

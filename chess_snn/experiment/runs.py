@@ -203,5 +203,5 @@ def run_on(run: Run, slot: Slot, stopping: threading.Event) -> None:
     if child.returncode:
         raise CampaignError(
             f"{run.name} {describe_exit(child.returncode)}; {log_path} ends with: "
-            f"{log_tail(log_path.read_bytes()).splitlines()[-1:]}"
+            f"{log_tail(log_path.read_bytes()).rpartition(chr(10))[2]}"
         )

@@ -1,19 +1,17 @@
 """The page of an experiment: its question, verdicts, runs and matches in one HTML file."""
 
 from pathlib import Path
-from typing import Final
 
 from markupsafe import Markup
 
 from chess_snn.campaign.configuration.loading import format_toml
+from chess_snn.campaign.store.folder import REPORT
 from chess_snn.data import write_text
 from chess_snn.experiment.results import TABLES, columns_of, read_results
 from chess_snn.report.charts import table_of
 from chess_snn.report.experiment_plots import experiment_plots
 from chess_snn.report.page import report_style, template
 from chess_snn.types import Json
-
-PAGE: Final = "report.html"
 
 
 def write_experiment_page(out: Path, target: Path | None = None) -> Path:
@@ -22,7 +20,7 @@ def write_experiment_page(out: Path, target: Path | None = None) -> Path:
     Raises:
         UsageError: it has no results yet, or the file cannot be written.
     """
-    body, path = read_results(out), target or out / PAGE
+    body, path = read_results(out), target or out / REPORT
     plots = {} if target else {out / name: plot for name, plot in experiment_plots(body).items()}
     for file, text in ({path: experiment_html(body)} | plots).items():
         write_text(file, text)

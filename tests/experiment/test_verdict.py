@@ -1,4 +1,4 @@
-"""Verdicts over seeds: their intervals hold what they say, however often somebody looks."""
+"""Verdicts over seeds: coverage of their intervals, and error rates of repeated looks."""
 
 import math
 
