@@ -64,10 +64,11 @@ def to_run(module: str) -> bool:
     return not _Deferred.is_wanted
 
 
-def load_deferred() -> None:
-    """Import once more, and whole, into the same modules, what was imported for its options."""
-    while _Deferred.modules:
-        reload(sys.modules[_Deferred.modules.pop()])
+def load_deferred(module: str | None = None) -> None:
+    """Import ``module``, or all, once more and whole, if it was imported for its options alone."""
+    for name in _Deferred.modules & ({module} if module else _Deferred.modules):
+        _Deferred.modules.remove(name)
+        reload(sys.modules[name])
 
 
 def exports(package: str) -> Callable[[str], object]:

@@ -57,7 +57,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.strength.matches import is_finished
     from chess_snn.campaign.viewing.up_to_date import is_up_to_date
     from chess_snn.campaign.viewing.watching import CampaignWatch
-    from chess_snn.cli.status import print_summary
+    from chess_snn.cli.dashboard import print_summary
     from chess_snn.cli.watch import campaign_terminal
 
 app = typer.Typer(

@@ -19,11 +19,12 @@ from chess_snn.campaign.viewing.events import (
     WorkersProgress,
 )
 from chess_snn.campaign.viewing.figures import shown_at
-from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration
+from chess_snn.campaign.viewing.lines import MOST_WORKERS, duration, ladder_test_line, learnt_lines
 from chess_snn.campaign.viewing.live import WriterState
-from chess_snn.campaign.viewing.results import RATING_COLUMNS, match_columns
+from chess_snn.campaign.viewing.results import RATING_COLUMNS, iteration_columns, match_columns
 from chess_snn.campaign.viewing.watching import CampaignView
-from chess_snn.cli.console import table_of
+from chess_snn.cli.console import console as terminal
+from chess_snn.cli.console import print_message, table_of
 from chess_snn.evaluation.ratings.result import Rating
 from chess_snn.wording import counted
 
@@ -51,6 +52,28 @@ def matches_table(title: str, matches: Sequence[MatchFacts]) -> Table:
 def ratings_table(title: str, ratings: Sequence[Rating]) -> Table:
     """A line a player."""
     return table_of(title, ratings, RATING_COLUMNS, left=("player",))
+
+
+def print_summary(view: CampaignView) -> None:
+    """Print the iterations as a table, the newest matches as another, alarms and faults."""
+    if view.rows:
+        columns = iteration_columns(view.folder.config, "status")
+        terminal.print(table_of(f"campaign {view.folder.name}", view.rows, columns))
+    evaluated = [receipt for receipt in view.receipts if receipt.matches]
+    if evaluated:
+        title = f"generation {evaluated[-1].training.generation}"
+        terminal.print(matches_table(title, evaluated[-1].matches))
+        if (ladder_test := evaluated[-1].ladder_test) is not None:
+            print_message(ladder_test_line(ladder_test))
+    if gating_matches := [
+        receipt.promotion for receipt in view.receipts if receipt.promotion is not None
+    ]:
+        print_message(f"The last candidate: {gating_matches[-1]}.")
+    if view.final_matches:
+        terminal.print(matches_table("at the end of the campaign", view.final_matches))
+    alarms = [f"ALARM {alarm}" for alarm in view.alarms]
+    for line in [*learnt_lines(view.receipts), *alarms, *view.faults]:
+        print_message(line)
 
 
 def dashboard(view: CampaignView, console: Console) -> RenderableType:

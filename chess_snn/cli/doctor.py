@@ -19,7 +19,6 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.devices import Device, DeviceChoice, choose_devices, visible_gpus
     from chess_snn.doctor import Finding
     from chess_snn.doctor.checks import check_all
-    from chess_snn.doctor.device_trials import try_devices
 
 EXIT_BROKEN: Final = 1
 DEFAULT_PORTS: Final = (4200, 5000)
@@ -58,6 +57,7 @@ def doctor_command(
 
     add(check_all(campaigns_home().parent, DEFAULT_PORTS))
     if devices:
+        from chess_snn.doctor.device_trials import try_devices  # noqa: PLC0415 - takes 0.2 s
         trials = "playing and training on each device"
         with work_bar(trials, "done", beside_json=as_json) as update:
             update(0, len(devices))

@@ -61,7 +61,7 @@ def _loaded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     assert callback is not None
 
     def run(**arguments: object) -> Any:
-        load_deferred()
+        load_deferred(callback.__module__)
         return callback(**arguments)
 
     return run

@@ -25,13 +25,10 @@ from chess_snn.known import (
     SHIPPED_MODELS,
     WEIGHTS,
 )
-from chess_snn.later import load_deferred, to_run
 from chess_snn.settings import choices, description, setting_fields
 
-if TYPE_CHECKING or to_run(__name__):
+if TYPE_CHECKING:
     from chess_snn.campaign.configuration.loading import Setting
-    from chess_snn.campaign.stages.dataset import fix_dataset
-    from chess_snn.campaign.store.folder import campaign_around
     from chess_snn.training import SupervisedSettings
 
 
@@ -43,7 +40,6 @@ def _check_device(text: str) -> str:
 
 def _check_output(parameter: typer.CallbackParam, path: Path | None) -> Path | None:
     if path is not None:
-        load_deferred()
         check_writable(path, str(parameter.opts[0]))
     return path
 
@@ -200,9 +196,10 @@ def pace_settings(
 
 
 def check_dataset(settings: SupervisedSettings, game: str) -> SupervisedSettings:
-    """:func:`fix_dataset` under a bar."""
+    """Return ``settings`` with the games that are there now, looked at under a bar."""
     if not settings.games:
         return settings
+    from chess_snn.campaign.stages.dataset import fix_dataset  # noqa: PLC0415 - not for the help
     with work_bar("looking at the games to learn from", "shards") as on_progress:
         return fix_dataset(settings, game, on_progress)
 
@@ -226,6 +223,7 @@ def check_writable(path: Path | None, option: str) -> None:
 
 def refuse_in_campaign(path: Path, option: str) -> None:
     """Raise UsageError if ``path``, the value of ``option``, lies in a campaign's folder."""
+    from chess_snn.campaign.store.folder import campaign_around  # noqa: PLC0415 - as above
     campaign = campaign_around(path)
     if campaign is not None:
         raise UsageError(

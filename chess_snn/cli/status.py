@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chess_snn.cli.console import console, print_json, print_message, print_notice, table_of
+from chess_snn.cli.console import console, print_json, print_message, print_notice
 from chess_snn.cli.options import AsJsonOption, CampaignArgument, output_option
 from chess_snn.errors import CampaignError, UsageError
 from chess_snn.later import to_run
@@ -20,10 +20,9 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.store.plans import campaign_length
     from chess_snn.campaign.store.receipts import recorded_seconds
     from chess_snn.campaign.strength.ratings import ANCHOR, rate_campaign
-    from chess_snn.campaign.viewing.lines import ladder_test_line, learnt_lines
-    from chess_snn.campaign.viewing.results import iteration_columns, results_csv
+    from chess_snn.campaign.viewing.results import results_csv
     from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
-    from chess_snn.cli.dashboard import matches_table, ratings_table, state_lines
+    from chess_snn.cli.dashboard import print_summary, ratings_table, state_lines
     from chess_snn.experiment.judging import FILE as EXPERIMENT
     from chess_snn.report.experiment_page import write_experiment_page
     from chess_snn.report.page import write_report
@@ -115,28 +114,6 @@ def _print_ratings(folder: CampaignFolder, *, as_json: bool) -> None:
     )
     if rated.notice is not None:
         print_message(rated.notice)
-
-
-def print_summary(view: CampaignView) -> None:
-    """Print the iterations as a table, the newest matches as another, alarms and faults."""
-    if view.rows:
-        columns = iteration_columns(view.folder.config, "status")
-        console.print(table_of(f"campaign {view.folder.name}", view.rows, columns))
-    evaluated = [receipt for receipt in view.receipts if receipt.matches]
-    if evaluated:
-        title = f"generation {evaluated[-1].training.generation}"
-        console.print(matches_table(title, evaluated[-1].matches))
-        if (ladder_test := evaluated[-1].ladder_test) is not None:
-            print_message(ladder_test_line(ladder_test))
-    if gating_matches := [
-        receipt.promotion for receipt in view.receipts if receipt.promotion is not None
-    ]:
-        print_message(f"The last candidate: {gating_matches[-1]}.")
-    if view.final_matches:
-        console.print(matches_table("at the end of the campaign", view.final_matches))
-    alarms = [f"ALARM {alarm}" for alarm in view.alarms]
-    for line in [*learnt_lines(view.receipts), *alarms, *view.faults]:
-        print_message(line)
 
 
 def report_command(

@@ -12,14 +12,13 @@ import typer
 
 from chess_snn.cli.options import NETWORK, NetworkDeviceOption
 from chess_snn.cores import num_cores
-from chess_snn.known import MAX_SIMULATIONS, SHIPPED_CHESS
+from chess_snn.known import MAX_SIMULATIONS, SHIPPED_CHESS, SHIPPED_MODELS
 from chess_snn.later import to_run
 from chess_snn.uci import Options
 
 if TYPE_CHECKING:
     from chess_snn.api.network import Net
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.campaign.models.references import find_model
     from chess_snn.games import get_game
     from chess_snn.uci import Session
 
@@ -50,7 +49,8 @@ def uci_command(
     options = Options(
         model=model, simulations=simulations, threads=threads or num_cores(), device=device
     )
-    if model:
+    if model and model not in SHIPPED_MODELS:
+        from chess_snn.campaign.models.references import find_model  # noqa: PLC0415 - takes 0.2 s
         find_model(model, game=_GAME)  # report a missing model before the UCI handshake
     # Input may be any bytes, and answers may quote it.
     if hasattr(sys.stdout, "reconfigure"):

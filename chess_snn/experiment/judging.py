@@ -157,7 +157,8 @@ class ExperimentRun:
         variants, parts, matches = list(self.experiment.variants), [], []
         with self._begin():
             for seeds in batches:
-                runs = [self.make(variant, seed) for variant in variants for seed in seeds]
+                # By seed, so that all variants of one share the load of the machine at the time.
+                runs = [self.make(variant, seed) for seed in seeds for variant in variants]
                 slots = find_slots(self.experiment, runs[0].config)
                 self.say(f"{counted(len(runs), 'run')}, {len(slots)} at a time")
                 with self.work_bar(f"running {header.name}", "runs") as bar:
