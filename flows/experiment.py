@@ -4,11 +4,10 @@ Prefect runs :func:`experiment` for a deployment. Each subflow starts its campai
 whose own flow run is on the same server.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
-from threading import Event
 
 from prefect import flow, get_run_logger
 from prefect.artifacts import create_table_artifact
@@ -45,11 +44,11 @@ def experiment(
         raise ConfigError(f"file must be an absolute path, got {file!r}")
     logger, context = get_run_logger(), copy_context()
 
-    def in_subflow(run: Run, slot: Slot, stopping: Event) -> None:
+    def in_subflow(run: Run, slot: Slot, should_stop: Callable[[], bool]) -> None:
         @flow(name="variant", flow_run_name=lambda: run.name)
         def variant() -> None:
             """One variant with one seed."""
-            run_on(run, slot, stopping)
+            run_on(run, slot, should_stop)
 
         context.copy().run(variant)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,14 @@ from chess_snn.later import to_run
 from chess_snn.wording import counted
 
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.campaign.machine.cost import OPTIMISM, measure_pace, predict_campaign
+    from rich.filesize import decimal
+
+    from chess_snn.campaign.machine.cost import (
+        OPTIMISM,
+        measure_pace,
+        predict_bytes,
+        predict_campaign,
+    )
     from chess_snn.data import write_text
     from chess_snn.experiment.file import TEMPLATE, read_experiment
     from chess_snn.experiment.judging import RESULTS, ExperimentRun
@@ -53,17 +61,15 @@ def check(file: FileArgument) -> None:
     chess-snn experiment check batch.toml
     """
     experiment = read_experiment(file)
-    header, budget = experiment.header, experiment.budget
+    header, budget, runs = experiment.header, experiment.budget, experiment.num_runs
     config = experiment.config(experiment.first, header.seeds[0])
     slots = find_slots(experiment, config)
-    runs = len(header.seeds) * len(experiment.variants)
     print_message(
-        f"{header.name}: {counted(runs, 'run')} ({counted(len(experiment.variants), 'variant')}, "
+        f"{header.name}: {counted(runs, 'run')} ({counted(runs // len(header.seeds), 'variant')}, "
         f"{counted(len(header.seeds), 'seed')}), {len(slots)} at a time"
     )
-    rounds = -(-runs // len(slots))
     if budget.minutes:
-        print_message(f"The runs take about {rounds * budget.minutes:,.0f} min.")
+        print_message(f"The runs take about {-(-runs // len(slots)) * budget.minutes:,.0f} min.")
     if not experiment.start.dataset:
         with work_bar("measuring", "paces") as on_progress:
             pace = measure_pace(config, on_progress)
@@ -79,6 +85,12 @@ def check(file: FileArgument) -> None:
                 f"budget.minutes = {budget.minutes:g} is shorter than one iteration; use "
                 f"{slowest:.0f}, or fewer self_play.games_per_iteration"
             )
+        iterations = budget.games // config.self_play.games_per_iteration or (
+            budget.minutes / quickest
+        )
+        needed = runs * predict_bytes(config, iterations)
+        free = disk_usage(file.absolute().parent).free
+        print_message(f"They take up to {decimal(needed)} of disk; {decimal(free)} are free.")
     matches = (runs - len(header.seeds)) * len(experiment.judge.simulations)
     print_message(f"Then {counted(matches, 'match')} of {experiment.judge.games} games are played.")
 

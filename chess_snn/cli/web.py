@@ -19,6 +19,7 @@ from chess_snn.ports import check_port
 if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.models.references import REGISTERED, find_model
     from chess_snn.credentials import read_credentials
+    from chess_snn.experiment.judging import FILE as EXPERIMENT
 
 
 def web_command(
@@ -29,7 +30,8 @@ def web_command(
     ] = None,
     campaign: Annotated[
         Path | None,
-        typer.Option(help="A campaign folder to watch; by default the campaign of --model."),
+        typer.Option(help="Folder of a campaign, or an experiment, to watch; by default the "
+                     "campaign of --model."),
     ] = None,
     host: Annotated[
         str,
@@ -67,7 +69,9 @@ def web_command(
             versions.entries()  # they are known when the page is opened
         if campaign is None and found.campaign is not None:
             campaign = found.campaign.path
-    page = None if campaign is None else server.CampaignPage(campaign)
+    page = None if campaign is None else (
+        server.ExperimentPage if (campaign / EXPERIMENT).exists() else server.CampaignPage
+    )(campaign)
     check_port(host, port, "page's server", "--port")
     place = load_web("searching").Place(device=device, threads=threads)
     offered = networks.Networks(

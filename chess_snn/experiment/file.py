@@ -53,7 +53,7 @@ from chess_snn.types import Json
 
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}"
 _MINUTES_PER_HOUR: Final = 60.0
-_GROUPS: Final = ("start", "budget", "judge")
+_GROUPS: Final = ("start", "budget", "judge", "search")
 _OWN: Final = ("name", "question", "seeds", "settings", "variants", *_GROUPS)
 
 
@@ -126,6 +126,16 @@ class Judge:
             raise ConfigError("judge.equal_time needs a budget above 0 in judge.simulations")
 
 
+@settings_class("search")
+class Search:
+    """Ranges of settings, in place of all variants but the first."""
+
+    trials: int = Field(default=20, ge=1, le=100_000)
+    """Number of settings that are tried, those that are ended early among them."""
+    ranges: dict[str, Any] = Field(default_factory=dict)
+    """By setting: a list of values, or `low` and `high`, which may be `log`."""
+
+
 @settings_class("")
 class Header:
     """The question, and its seeds."""
@@ -146,6 +156,7 @@ class Experiment:
     start: Start
     budget: Budget
     judge: Judge
+    search: Search
     variants: dict[str, Json]
     """Settings by dotted name, of each variant; those of all are among them."""
 
@@ -200,9 +211,21 @@ class Experiment:
             )
         return [("campaign.hours", 0.0), ("campaign.iterations", len(before) + iterations)]
 
+    @property
+    def num_runs(self) -> int:
+        """Runs in all, those of trials among them."""
+        trials = self.search.trials if self.search.ranges else 0
+        return len(self.header.seeds) * (len(self.variants) + trials)
+
+    def with_variant(self, name: str, settings: Json) -> "Experiment":
+        """The experiment with one more variant, the first with other ``settings``."""
+        return replace(self, variants=self.variants | {name: self.variants[self.first] | settings})
+
     def to_json(self) -> Json:
         """Everything that results depend on, by name."""
         values: Json = to_jsonable_python(asdict(self))
+        if not self.search.ranges:
+            del values["search"]
         return values
 
 
@@ -217,22 +240,38 @@ def read_experiment(path: Path) -> Experiment:
     if unknown := body.keys() - {*_OWN}:
         raise ConfigError(f"{path}: unknown {min(unknown)!r}; known: {', '.join(_OWN)}")
     header = Header(**{name: body[name] for name in ("name", "question", "seeds") if name in body})
-    start, budget, judge = (
+    start, budget, judge, search = (
         owner(**_table(body, name))
-        for name, owner in zip(_GROUPS, (Start, Budget, Judge), strict=True)
+        for name, owner in zip(_GROUPS, (Start, Budget, Judge, Search), strict=True)
     )
     common = flat_values(_table(body, "settings"))
     variants = {
         name: common | flat_values(_table(body.get("variants", {}), name))
         for name in _table(body, "variants")
     }
-    _check_names(variants, header.seeds)
-    experiment = Experiment(header, start, budget, judge, variants)
+    _check_names(variants, header.seeds, search)
+    experiment = Experiment(header, start, budget, judge, search, variants)
+    if search.ranges and not judge.games:
+        raise ConfigError("[search] compares by matches; give judge.games above 0")
+    for name, given in search.ranges.items():
+        for value in _ends(name, given):
+            experiment.with_variant("trial", {name: value}).config("trial", header.seeds[0])
     configs = {name: experiment.config(name, header.seeds[0]) for name in variants}
     for (name, config), (other, same) in combinations(configs.items(), 2):
         if config_values(config) == config_values(same):
             raise ConfigError(f"variants {name} and {other} do not differ; change a setting of one")
     return experiment
+
+
+def _ends(name: str, given: Any) -> list[Any]:
+    """Values of a range that show whether the setting may have them."""
+    if isinstance(given, list) and given:
+        return given
+    if isinstance(given, dict) and {"low", "high"} <= given.keys() <= {"low", "high", "log"}:
+        return [given["low"], given["high"]]
+    raise ConfigError(
+        f"search.ranges.{name} = {given!r} is no range; give a list of values, or low and high"
+    )
 
 
 def _table(body: Mapping[str, Any], name: str) -> Json:
@@ -242,8 +281,10 @@ def _table(body: Mapping[str, Any], name: str) -> Json:
     return value
 
 
-def _check_names(variants: Mapping[str, Json], seeds: tuple[int, ...]) -> None:
-    if len(variants) < 2:
+def _check_names(variants: Mapping[str, Json], seeds: tuple[int, ...], search: Search) -> None:
+    if search.ranges and len(variants) != 1:
+        raise ConfigError("[search] has one variant beside it, with which trials are compared")
+    if len(variants) < 2 and not search.ranges:
         raise ConfigError("an experiment has two variants or more: [variants.NAME]")
     for name in variants:
         if not re.fullmatch(_NAME, name):

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -40,7 +40,7 @@ from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.experiment.cost import cost_facts
 from chess_snn.experiment.file import Experiment
 from chess_snn.experiment.rating import ENGINE_S, RatingGames
-from chess_snn.experiment.runs import Run, RunOne, find_slots, run_all, run_on
+from chess_snn.experiment.runs import Run, RunOne, Slot, find_slots, run_all, run_on
 from chess_snn.experiment.verdict import Verdict, over_seeds
 from chess_snn.games import get_game
 from chess_snn.search import MAX_SIMULATIONS
@@ -124,13 +124,15 @@ class ExperimentRun:
     """Whether seeds are added one by one until every verdict is known."""
     race: bool = False
     """Whether variants that are worse get no more seeds."""
-    run_one: RunOne | None = None
-    """Does what is left of one run; None is :func:`run_on`."""
+    run_one: RunOne = field(default_factory=lambda: run_on)
+    """Does what is left of one run."""
 
     def __post_init__(self) -> None:
         self.ladder = read_ladder()
         self.engines = EngineSettings(answer_s=ENGINE_S, start_s=ENGINE_S)
         self.runs: dict[tuple[str, int], Run] = {}
+        self.parts: list[Part] = []
+        self.matches: list[HeadToHead] = []
 
     @cached_property
     def available(self) -> AvailablePlayers:
@@ -142,46 +144,59 @@ class ExperimentRun:
             self.say(found.notice)
         return found
 
-    def run(self) -> tuple[list[Part], list[HeadToHead]]:
-        """Do what is missing, and return all of it.
+    def run(self) -> None:
+        """Do what is missing, in a folder that :meth:`begin` has begun.
 
         Raises:
-            UsageError: the folder holds something else, another process works on it, or something
-                cannot be written.
+            UsageError: something cannot be written.
             CampaignError: a run failed.
             CorruptDataError: something that is there is damaged.
         """
-        header = self.experiment.header
+        seeds = self.experiment.header.seeds
         one_by_one = self.until_decided or self.race
-        batches = [(seed,) for seed in header.seeds] if one_by_one else [header.seeds]
-        variants, parts, matches = list(self.experiment.variants), [], []
-        with self._begin():
-            for seeds in batches:
-                # By seed, so that all variants of one share the load of the machine at the time.
-                runs = [self.make(variant, seed) for seed in seeds for variant in variants]
-                slots = find_slots(self.experiment, runs[0].config)
-                self.say(f"{counted(len(runs), 'run')}, {len(slots)} at a time")
-                with self.work_bar(f"running {header.name}", "runs") as bar:
-                    run_all(runs, slots, self.say, bar, self.run_one or run_on)
-                for run in runs:
-                    parts += self._parts(run)
-                    matches += self._matches(run)
-                verdicts = self.verdicts(matches)
-                for question, verdict in verdicts.items():
-                    self.say(f"{question.variant}, {counted(verdict.num_seeds, 'seed')}: {verdict}")
-                if self.race:
-                    worse = {q.variant for q, each in verdicts.items() if each.words == "worse"}
-                    variants = [name for name in variants if name not in worse]
-                is_open = any(each.words == "not decided" for each in verdicts.values())
-                if len(variants) == 1 or (self.until_decided and not is_open):
-                    break
-        return parts, matches
+        variants = list(self.experiment.variants)
+        for batch in [(seed,) for seed in seeds] if one_by_one else [seeds]:
+            runs = self.make_all(variants, batch)
+            self.finish(runs, find_slots(self.experiment, runs[0].config))
+            for run in runs:
+                self.judge(run)
+            verdicts = self.verdicts()
+            for question, verdict in verdicts.items():
+                self.say(f"{question.variant}, {counted(verdict.num_seeds, 'seed')}: {verdict}")
+            if self.race:
+                worse = {q.variant for q, each in verdicts.items() if each.words == "worse"}
+                variants = [name for name in variants if name not in worse]
+            is_open = any(each.words == "not decided" for each in verdicts.values())
+            if len(variants) == 1 or (self.until_decided and not is_open):
+                break
 
-    def verdicts(self, matches: Sequence[HeadToHead]) -> dict[Question, Verdict]:
+    def make_all(self, variants: Sequence[str], seeds: Sequence[int]) -> list[Run]:
+        """The runs of ``variants`` with ``seeds``; raises as :meth:`Experiment.config`.
+
+        They come by seed: all variants of one share the load of the machine at the time.
+        """
+        return [self._make(variant, seed) for seed in seeds for variant in variants]
+
+    def finish(
+        self, runs: Sequence[Run], slots: Sequence[Slot], run_one: RunOne | None = None
+    ) -> None:
+        """Do what is left of ``runs``, by ``run_one`` in place of the experiment's own."""
+        self.say(f"{counted(len(runs), 'run')}, {len(slots)} at a time")
+        with self.work_bar(f"running {self.experiment.header.name}", "runs") as bar:
+            run_all(runs, slots, self.say, bar, run_one or self.run_one)
+
+    def judge(self, run: Run) -> list[HeadToHead]:
+        """Play and measure what is missing of a finished run, and return its matches."""
+        self.parts += self._parts(run)
+        matches = self._matches(run)
+        self.matches += matches
+        return matches
+
+    def verdicts(self) -> dict[Question, Verdict]:
         """The verdict on each variant so far, by budget."""
         looks = len(self.experiment.header.seeds) - 1 if self.until_decided or self.race else 1
         found: dict[Question, list[tuple[float, float]]] = {}
-        for match in matches:
+        for match in self.matches:
             question = Question(match.run.variant, match.first_simulations, match.is_equal_time)
             found.setdefault(question, []).append(match.difference)
         return {
@@ -190,8 +205,12 @@ class ExperimentRun:
         }
 
     @contextmanager
-    def _begin(self) -> Iterator[None]:
-        """Be the only one at work in the folder, which is new or of the same file."""
+    def begin(self) -> Iterator[None]:
+        """Be the only one at work in the folder, which is new or of the same file.
+
+        Raises:
+            UsageError: it holds something else, or another process works on it.
+        """
         path, wanted = self.out / FILE, self.experiment.to_json()
         if not path.exists() and self.out.exists() and (
             not self.out.is_dir() or any(self.out.iterdir())
@@ -220,8 +239,7 @@ class ExperimentRun:
                     sweep_temporaries(folder)  # of a killed process
             yield
 
-    def make(self, variant: str, seed: int) -> Run:
-        """The run of ``variant`` with ``seed``. Raises as :meth:`Experiment.config`."""
+    def _make(self, variant: str, seed: int) -> Run:
         if (variant, seed) not in self.runs:  # a configuration reads the start's files
             config = self.experiment.config(variant, seed)
             path = self.out / "runs" / f"{variant}-{seed}"
@@ -265,7 +283,7 @@ class ExperimentRun:
         Measurements on the way are kept, so the same number is found again.
         """
         largest = max(self.experiment.judge.simulations)
-        first = self.make(self.experiment.first, run.seed)
+        first = self._make(self.experiment.first, run.seed)
         target_s = self._cost(first, largest)["seconds"]["move"]
         tried: dict[int, float] = {}
         wanted = largest
@@ -323,7 +341,7 @@ class ExperimentRun:
 
     def _matches(self, run: Run) -> list[HeadToHead]:
         """Against the first variant with the same seed, at each budget and in equal time."""
-        judge, first = self.experiment.judge, self.make(self.experiment.first, run.seed)
+        judge, first = self.experiment.judge, self._make(self.experiment.first, run.seed)
         if not judge.games or run.variant == first.variant:
             return []
         pairings = [(budget, budget, False) for budget in judge.simulations]

@@ -22,6 +22,7 @@ from chess_snn.experiment.judging import (
     Part,
     Question,
 )
+from chess_snn.experiment.tuning import Tuning
 from chess_snn.experiment.verdict import Verdict
 from chess_snn.known import APPROXIMATE_ELO
 from chess_snn.types import Json
@@ -36,16 +37,19 @@ _MATCH: Final = ("num_games", "wins", "draws", "losses", "truncated", "score", "
 def run_experiment(work: ExperimentRun) -> Json:
     """Do what is missing of an experiment, write its results, and return them.
 
-    Raises as :meth:`ExperimentRun.run`.
+    Raises as :meth:`ExperimentRun.begin` and :meth:`ExperimentRun.run`.
     """
-    body = results_json(work, *work.run())
+    with work.begin():
+        if work.experiment.search.ranges:
+            Tuning(work).run()
+        else:
+            work.run()
+    body = results_json(work)
     write_json(work.out / RESULTS, body)
     return body
 
 
-def results_json(
-    work: ExperimentRun, parts: list[Part], matches: list[HeadToHead]
-) -> Json:
+def results_json(work: ExperimentRun) -> Json:
     """Everything that an experiment found.
 
     ``verdicts`` has an entry for each variant and budget, ``runs`` one for each variant and seed,
@@ -53,7 +57,7 @@ def results_json(
     budget, where ratings or costs were asked for. Differences are score above one half, or points.
     Energies are pJ, by both models; they are not measured.
     """
-    rated = [part for part in parts if part.played]
+    rated = [part for part in work.parts if part.played]
     ratings = rate_on_ladder(
         work.ladder, {part.model.name: part.played for part in rated}, work.available.approximate
     ) if rated else []
@@ -62,21 +66,21 @@ def results_json(
         "id": read_json(work.out / FILE)["id"],
         "file": work.experiment.to_json(), "first": work.experiment.first,
         "verdicts": [
-            _verdict(question, verdict, is_score=not matches[0].result.is_solo)
-            for question, verdict in work.verdicts(matches).items()
+            _verdict(question, verdict, is_score=not work.matches[0].result.is_solo)
+            for question, verdict in work.verdicts().items()
         ],
         "runs": [
             {"variant": run.variant, "seed": run.seed, "path": str(run.path.relative_to(work.out)),
              "campaign_id": run.campaign_id, "figures": run.figures()}
             for _, run in sorted(work.runs.items())
         ],
-        "matches": [_match(each, work.experiment.first) for each in matches],
+        "matches": [_match(each, work.experiment.first) for each in work.matches],
         "scale": SCALE, "time": TIME, "energy_models": ENERGY_MODELS,
         "ladder": {
             "date": work.ladder.origin.get("date"), "engine": work.ladder.engine,
             "approximate_elo": APPROXIMATE_ELO,
         },
-        "rows": [_row(part, by_part.get(part.model.name)) for part in parts],
+        "rows": [_row(part, by_part.get(part.model.name)) for part in work.parts],
     }
 
 

@@ -120,8 +120,9 @@ class Slot:
     gpu: str = ""
 
 
-RunOne = Callable[[Run, Slot, threading.Event], None]
-"""Does what is left of a run on its share of the machine, until the event is set."""
+RunOne = Callable[[Run, Slot, Callable[[], bool]], None]
+"""Does what is left of a run on its share of the machine, until the last says that it should
+stop."""
 
 
 def find_slots(experiment: Experiment, config: CampaignConfig) -> list[Slot]:
@@ -164,7 +165,7 @@ def run_all(
         slot = free.get()
         try:
             if not stopping.is_set():
-                run_one(run, slot, stopping)
+                run_one(run, slot, stopping.is_set)
         finally:
             free.put(slot)
 
@@ -182,7 +183,7 @@ def run_all(
             stopping.set()
 
 
-def run_on(run: Run, slot: Slot, stopping: threading.Event) -> None:
+def run_on(run: Run, slot: Slot, should_stop: Callable[[], bool]) -> None:
     """Let a process do what is left of ``run``. The thread, and so the process, has the cores.
 
     Raises:
@@ -196,7 +197,7 @@ def run_on(run: Run, slot: Slot, stopping: threading.Event) -> None:
     with log_path.open("ab") as log:
         child = start(command, environment=gpu, stdout=log, stderr=log)
         while child.poll() is None:
-            if stopping.is_set():
+            if should_stop():
                 stop(child, _GRACE_S)
                 return
             sleep(_POLL_S)

@@ -4,7 +4,7 @@
 
     GET /                                     the page, and its files
     GET /api/networks                         what may be played with
-    GET /api/campaign                         a campaign's state in one line
+    GET /api/campaign                         a campaign's state, or an experiment's, in one line
     GET /report                               its report
     WebSocket /ws                             see chess_snn.web.protocol
 """
@@ -37,7 +37,11 @@ from chess_snn.campaign.viewing.lines import duration
 from chess_snn.campaign.viewing.up_to_date import newest_change
 from chess_snn.campaign.viewing.watching import CampaignView, CampaignWatch
 from chess_snn.credentials import check_host
+from chess_snn.data import read_json
 from chess_snn.errors import ChessSnnError
+from chess_snn.experiment.judging import FILE, RESULTS
+from chess_snn.experiment.results import read_results
+from chess_snn.report.experiment_page import experiment_html
 from chess_snn.report.page import report_html, report_script, report_style
 from chess_snn.settings import check_range
 from chess_snn.types import Json
@@ -101,6 +105,43 @@ class CampaignPage:
             return self._report
 
 
+class ExperimentPage:
+    """One experiment for the page, from its folder alone, as :class:`CampaignPage`."""
+
+    folder: Final = None
+    """Its networks are not offered: those of a run are, by that campaign's own page."""
+
+    def __init__(self, directory: Path) -> None:
+        self._out = directory
+
+    def state(self) -> Json:
+        """The experiment now, in one line.
+
+        Raises:
+            CorruptDataError: its file is damaged.
+        """
+        header = read_json(self._out / FILE)["experiment"]["header"]
+        parts = {
+            name: sum(path.is_dir() == (name == "run") for path in (self._out / folder).glob("*"))
+            for name, folder in (("run", "runs"), ("match", "matches"))
+        }
+        results = self._out / RESULTS
+        done = results.stat().st_mtime if results.exists() else 0.0
+        line = [
+            header["name"], "finished" if done else "not finished",
+            f"{counted(parts['run'], 'run')} begun", f"{counted(parts['match'], 'match')} played",
+        ]
+        return {"line": " · ".join(line), "progress": float(bool(done)), "version": str(done)}
+
+    def report(self) -> str:
+        """The page as HTML.
+
+        Raises:
+            UsageError: there are no results yet.
+        """
+        return experiment_html(read_results(self._out))
+
+
 def report_policy() -> str:
     """The content security policy of a report: its own style and script, and a frame of ours."""
     style, script = (
@@ -154,7 +195,7 @@ class WebSettings:
 
 
 def make_app(
-    networks: Networks, campaign: CampaignPage | None, settings: WebSettings,
+    networks: Networks, campaign: CampaignPage | ExperimentPage | None, settings: WebSettings,
     place: Place | None = None,
 ) -> Starlette:
     """The ASGI application."""

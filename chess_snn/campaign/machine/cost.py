@@ -39,6 +39,12 @@ from chess_snn.types import Progress
 OPTIMISM: Final = (1.2, 2.3)
 """Factors of the predicted duration that iterations of a campaign took, the quickest and the
 slowest: few games are left at the end of a shard, and stages have to be started."""
+_PARAMETER_BYTES: Final = 16
+"""Of a checkpoint: the weight, its average, and two moments."""
+_POSITION_BYTES: Final = 80
+"""At most, of a packed position with its policy; 40 to 75 were measured."""
+_SERVICES_BYTES: Final = 7_000_000
+"""Of a campaign's servers."""
 _MEASURED_PLIES, _WARM_PLIES = 8, 1
 _MEASURED_STEPS, _WARM_STEPS = 12, 3
 
@@ -156,6 +162,16 @@ def predict_campaign(
     first, last = (predict(config, pace, positions, config.search.simulations(progress))
                    for progress in (0.0, 1.0))
     return first, last
+
+
+def predict_bytes(config: CampaignConfig, iterations: float) -> int:
+    """Disk space of a campaign of so many iterations of games of the usual length."""
+    game = get_game(config.campaign.game).spec
+    network = nets.build_network(game, config.net.network(), seed=0)
+    positions = config.self_play.games_per_iteration * game.typical_plies
+    return _SERVICES_BYTES + round(
+        iterations * (_PARAMETER_BYTES * network.num_parameters + _POSITION_BYTES * positions)
+    )
 
 
 def predict_receipt(config: CampaignConfig, pace: Pace, receipt: Receipt) -> Cost:
