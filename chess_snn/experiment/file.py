@@ -46,7 +46,7 @@ from chess_snn.campaign.models.starting import find_start
 from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.store.plans import S_PER_HOUR
 from chess_snn.errors import ConfigError
-from chess_snn.known import BATCH_PAIRS, MOST_GAMES
+from chess_snn.known import BATCH_PAIRS, DEFAULT_GAME, MOST_GAMES
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.settings import check_range, settings_class
 from chess_snn.types import Json
@@ -257,6 +257,9 @@ def read_experiment(path: Path) -> Experiment:
         for value in _ends(name, given):
             experiment.with_variant("trial", {name: value}).config("trial", header.seeds[0])
     configs = {name: experiment.config(name, header.seeds[0]) for name in variants}
+    game = configs[experiment.first].campaign.game
+    if judge.rating_games and game != DEFAULT_GAME:
+        raise ConfigError(f"judge.rating_games needs a ladder, and {game} has none; leave it out")
     for (name, config), (other, same) in combinations(configs.items(), 2):
         if config_values(config) == config_values(same):
             raise ConfigError(f"variants {name} and {other} do not differ; change a setting of one")

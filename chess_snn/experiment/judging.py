@@ -128,6 +128,13 @@ class ExperimentRun:
     """Does what is left of one run."""
 
     def __post_init__(self) -> None:
+        if self.until_decided or self.race:
+            if self.experiment.search.ranges:
+                raise UsageError("[search] decides by itself; leave out --until-decided and --race")
+            if not self.experiment.judge.games:
+                raise UsageError(
+                    "--until-decided and --race need matches; give judge.games above 0"
+                )
         self.ladder = read_ladder()
         self.engines = EngineSettings(answer_s=ENGINE_S, start_s=ENGINE_S)
         self.runs: dict[tuple[str, int], Run] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.store.plans import campaign_length
 from chess_snn.campaign.store.receipts import num_finished_iterations
-from chess_snn.errors import ConfigError, UsageError
+from chess_snn.errors import ConfigError
 from chess_snn.experiment.judging import ExperimentRun
 from chess_snn.experiment.runs import Run, Slot, find_slots
 from chess_snn.extras import load_extra
@@ -39,8 +39,6 @@ class Tuning:
     """
 
     def __init__(self, work: ExperimentRun) -> None:
-        if work.until_decided or work.race:
-            raise UsageError("[search] decides by itself; leave out --until-decided and --race")
         self._work, self._optuna = work, load_extra("optuna", "tune")
         self._states = load_extra("optuna.trial", "tune").TrialState
         search = work.experiment.search

@@ -33,6 +33,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.cpu.dot_tile import TILE_OUTPUTS
 from chess_snn.nets.cpu.trunk_cpu import CompiledTrunk, can_compile_trunk
+from chess_snn.nets.eight_bits import eight_bit_config, in_eight_bits
 from chess_snn.nets.folded_convs import BinaryConv, FloatConv
 from chess_snn.nets.gpu.conv_neuron import (
     MOST_FUSED_TICKS,
@@ -254,6 +255,8 @@ def freeze(
     """
     check_choice("precision", precision, PRECISIONS)
     device = torch.device(device)
+    if precision == "int8":
+        network = in_eight_bits(network)
     if layers in (None, "compiled"):
         usual = usual_layers(network.spec, network.config, precision, device)
         if layers not in (None, usual):
@@ -278,11 +281,7 @@ def usual_layers(
     """
     if precision != "int8":
         return "separate"
-    if not config.is_spiking:
-        raise ConfigError(
-            'precision "int8" is for spikes, and this network has none (net.activation = "relu"); '
-            'use "bf16"'
-        )
+    config = eight_bit_config(config)
     if device.type == "cpu":
         return "compiled" if can_compile_trunk(spec, config) else "separate"
     if not can_fuse(config, device):

@@ -5,13 +5,26 @@ import random
 import shutil
 import signal
 import time
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_experiments import NAMES, PLAYED, SEEDS, SMALL, begin, run, start_process
+from made_experiments import (
+    NAMES,
+    PLAYED,
+    SEEDS,
+    SMALL,
+    begin,
+    run,
+    start_process,
+    train_here,
+)
 
 from chess_snn.campaign.configuration.loading import format_toml
+from chess_snn.experiment import judging
+from chess_snn.experiment.file import read_experiment
 
+SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 PLOTS = ("differences.svg", "elo-spikes.svg", "elo-energy.svg", "elo-time.svg")
 UNTIMED = ("games", "positions", "policy_loss", "generation", "draw_rate")
 
@@ -126,6 +139,26 @@ def test_a_new_file_can_be_checked_but_is_never_written_over(tmp_path):
     assert run(tmp_path, "new", "mine.toml") == 0
     assert run(tmp_path, "new", "mine.toml") == 2
     assert run(tmp_path, "check", "mine.toml") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["--until-decided", "--race"])
+def test_seeds_come_one_by_one(tmp_path, monkeypatch, capfd, option):
+    root = begin(tmp_path, SMALL | {"seeds": [1, 2], "judge": {"simulations": [2], "games": 10}})
+    monkeypatch.setattr(judging, "run_on", train_here)
+    assert run(root, "run", "small.toml", option) == 0
+    printed = capfd.readouterr().out
+    assert "1 seed:" in printed
+    assert "2 seeds:" in printed
+    assert [each["num_seeds"] for each in results(root)["verdicts"]] == [2]
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_results_that_come_with_the_program_are_of_their_file(file):
+    experiment = read_experiment(file)
+    kept = file.with_suffix("") / judging.FILE
+    if kept.exists():
+        assert json.loads(kept.read_text())["experiment"] == experiment.to_json()
 
 
 def untimed(root):

@@ -105,6 +105,8 @@ def test_a_trial_below_the_median_of_the_others_is_ended_early(
     ({"search": {"trials": 0, "ranges": RANGES}}, "trials"),
     ({"variants": SMALL["variants"]}, "variant"),
     ({"judge": {"games": 0}}, "games"),
+    ({"start": {"preset": "smoke-2048"}, "budget": {"minutes": 1}, "settings": {},
+      "judge": {"rating_games": 10}, "variants": {"a": {}}}, "ladder"),
 ])
 def test_a_range_that_is_none_is_refused_before_anything_runs(tmp_path, capfd, change, reason):
     root = begin(tmp_path, TUNED | change)
@@ -114,8 +116,11 @@ def test_a_range_that_is_none_is_refused_before_anything_runs(tmp_path, capfd, c
 
 
 @pytest.mark.parametrize("option", ["--race", "--until-decided"])
-def test_a_search_decides_by_itself(tmp_path, option):
-    assert run(begin(tmp_path, TUNED), "run", "small.toml", option) == 2
+@pytest.mark.parametrize("body", [TUNED, SMALL | {"judge": {"games": 0, "rating_games": 10}}])
+def test_what_looks_after_each_seed_needs_variants_and_matches(tmp_path, option, body):
+    root = begin(tmp_path, body)
+    assert run(root, "run", "small.toml", option) == 2
+    assert not (root / "small").exists()
 
 
 def test_the_page_shows_an_experiment(tuned, tmp_path):

@@ -210,4 +210,5 @@ VARIANTS: list[Variant] = [
     conv_form(4, 64, moves=False, is_slow=True),
     *(layer for channels in (32, 64, 128, 256)
       for layer in conv_layers(1, channels, levels=4, is_slow=True)),
+    *conv_layers(1, 64, levels=127, is_slow=True),
 ]

@@ -37,12 +37,13 @@ def test_in_int8_a_gpu_has_all_blocks_in_one_kernel_where_that_fits(monkeypatch)
     assert usual_layers(CHESS, tiny, "int8", GPU) == "fused"
 
 
-@pytest.mark.parametrize("config", [
-    net_config("tiny").baseline(), net_config("tiny", ticks=9),
-], ids=["relu", "9 ticks"])
-def test_a_gpu_has_no_int8_for_other_neurons(config):
+def test_a_gpu_has_no_int8_for_many_ticks():
     with pytest.raises(ConfigError, match="int8"):
-        usual_layers(CHESS, config, "int8", GPU)
+        usual_layers(CHESS, net_config("tiny", ticks=9), "int8", GPU)
+
+
+def test_in_int8_the_baseline_has_the_kernels_of_integer_neurons():
+    assert usual_layers(CHESS, net_config("tiny").baseline(), "int8", GPU) == "trunk"
 
 
 def test_older_gpus_have_no_int8(monkeypatch):

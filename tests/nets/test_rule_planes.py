@@ -34,7 +34,6 @@ def logits(network, positions):
 
 CASES = [
     (name, precision) for name in CONFIGS for precision in ("in training", "fp32", "bf16", "int8")
-    if (name, precision) != ("relu", "int8")
 ]
 
 

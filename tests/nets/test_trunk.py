@@ -49,6 +49,7 @@ CASES = {
     "exact thresholds": (config(1, 96, levels=8, threshold=0.5), HOPPER, 3, 1),
     "one level": (config(1, 64, levels=1, threshold=0.25), HOPPER, 5, 1),
     "sums above 2^22": (config(1, 128, levels=64), HOPPER, 3, 1),
+    "values of ReLU": (config(1, 64, levels=127, threshold=1.0), HOPPER, 5, 1),
 }
 
 QUICK_CASES = (
@@ -188,6 +189,7 @@ def test_a_kernel_that_does_not_compile_says_why():
 @pytest.mark.parametrize("changes", [
     {"size": "small"}, {"size": "tiny"}, {"size": "base"}, {"size": "small", "ticks": 1},
     {"size": "small", "ticks": 1, "activation": "ilif", "levels": 8},
+    {"size": "small", "ticks": 1, "activation": "ilif", "levels": 127},
     {"size": "base", "ticks": 1, "activation": "ilif", "levels": 8, "channels": 96},
 ], ids=str)
 def test_on_a_gpu_it_fires_what_single_layers_fire(spec, positions, changes):

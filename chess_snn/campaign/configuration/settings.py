@@ -88,14 +88,10 @@ class NetworkSettings:
     with 8 it prefers some strongly."""
     precision: Precision = "bf16"
     """Precision of the network in play: `bf16`, `fp32`, or `int8`, which has weights of 8 bits and
-    exact sums of spikes. It is the fastest; on GPUs it needs Triton and at most 8 ticks."""
+    exact sums of spikes, or of values in 8 bits. It is the fastest; on GPUs it needs Triton and at
+    most 8 ticks."""
 
     def __post_init__(self) -> None:
-        if self.precision == "int8" and self.activation == "relu":
-            raise ConfigError(
-                'net.precision = "int8" is for spikes, and net.activation = "relu" has none; use '
-                '"bf16"'
-            )
         self.network()  # an unknown size, or ticks that the activation does not have
 
     def network(self) -> NetConfig:

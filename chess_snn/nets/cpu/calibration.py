@@ -25,6 +25,7 @@ from chess_snn.caches import cache_root
 from chess_snn.cores import num_cores
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.cpu.trunk_cpu import can_compile_trunk
+from chess_snn.nets.eight_bits import eight_bit_config
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.model.config import NetConfig, Precision
 from chess_snn.nets.model.planes import expand_planes
@@ -115,6 +116,8 @@ def _measured(spec: GameSpec, config: NetConfig, precision: Precision) -> int | 
 
 
 def _key(spec: GameSpec, config: NetConfig, precision: Precision) -> str:
+    if precision == "int8":
+        config = eight_bit_config(config)
     board = "x".join(map(str, spec.board_shape))
     neurons = f"ilif{config.levels}" if config.activation == "ilif" else config.activation
     shape = f"{config.blocks}x{config.channels} T{config.ticks} {neurons} {precision}"

@@ -36,7 +36,7 @@ class NetConfig:
     activation: Activation = "lif"
     """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick; `relu` is the ordinary
     baseline, in which a value takes the place of spikes."""
-    levels: int = Field(default=4, ge=1, le=64)
+    levels: int = Field(default=4, ge=1, le=127)
     """D: most spikes of an `ilif` neuron."""
     value_channels: int = Field(default=8, ge=1, le=4096)
     """Channels the value head looks at."""
