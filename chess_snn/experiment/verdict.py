@@ -70,7 +70,7 @@ def over_seeds(
     def half(seeds: int) -> float:
         return student_quantile(1 - ERROR_RATE / looks, seeds - 1) * spread / math.sqrt(seeds)
 
-    more = next((n - number for n in range(number + 1, MOST_SEEDS) if half(n) < abs(mean)), None)
+    more = next((n - number for n in range(number, MOST_SEEDS) if half(n) < abs(mean)), None)
     return Verdict(mean, mean - half(number), mean + half(number), number, more)
 
 
