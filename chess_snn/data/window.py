@@ -203,6 +203,19 @@ class ReplayWindow:
         drawn: Int32Array = rows[chosen]
         return drawn
 
+    def neighbours(self, rows: Int32Array) -> Int32Array:
+        """int32[B]: for each row one of the same game and mover, the next one if there is any.
+
+        A row without another of its mover is its own neighbour.
+        """
+        apart, offsets = self._game.spec.num_players, self.records.game_offsets
+        games = self._game_of[rows]
+        later, earlier = rows + apart, rows - apart
+        found: Int32Array = np.where(
+            later < offsets[games + 1], later, np.where(earlier >= offsets[games], earlier, rows)
+        ).astype(np.int32)
+        return found
+
     def iterate(self, batch_size: int, subset: Subset = "holdout") -> Iterator[Samples]:
         """Every position of ``subset`` once, in a fixed order; the last batch may be smaller."""
         rows = self.rows(subset)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from chess_snn.nets.analysis.counts import (
         SpikeCounts,
         WorkCounts,
+        changes_of_pairs,
         count_spikes,
         count_work,
         footprint,

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from chess_snn.devices import processor_has_bfloat16
-from chess_snn.nets import Network, measuring_spike_rate
+from chess_snn.nets import Network, changes_of_pairs, measuring_spike_rate
 from chess_snn.nets.cpu.calibration import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.losses import Losses, compute_losses
@@ -174,10 +174,12 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     planes_BPHW = batch.planes(network.num_planes)
     device = planes_BPHW.device.type
     is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
-    rate = None
+    rate = changes = None
     with ExitStack() as stack:
         if settings.spike_rate_weight:
             rate = stack.enter_context(measuring_spike_rate(network))
+        if settings.change_rate_weight:
+            changes = stack.enter_context(measuring_spike_rate(network, changes_of_pairs))
         stack.enter_context(torch.autocast(
             device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
             enabled=settings.precision != "fp32" and not is_slow,
@@ -187,7 +189,9 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
         output = network.legal_output(
             planes_BPHW, targets.legal_actions_BL, targets.num_legal_B
         )
-    return compute_losses(network.spec, output, targets, settings, rate and rate())
+    return compute_losses(
+        network.spec, output, targets, settings, rate and rate(), changes and changes()
+    )
 
 
 def _copy(network: Network) -> Network:

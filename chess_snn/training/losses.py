@@ -50,6 +50,8 @@ class Losses:
     """Mean distance of the predicted value from its target."""
     spike_rate: Tensor
     """Share of neurons and virtual ticks that spiked, in [0, 1]; 0 where it was not measured."""
+    change_rate: Tensor
+    """The same of the difference between the positions of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def plies_left_loss(plies_left_B: Tensor, targets: Targets) -> Tensor:
 
 def compute_losses(
     spec: GameSpec, output: LegalOutput, targets: Targets, settings: TrainingSettings,
-    spike_rate: Tensor | None = None,
+    spike_rate: Tensor | None = None, change_rate: Tensor | None = None,
 ) -> Losses:
     """The losses of one batch of positions of the game ``spec``.
 
@@ -102,7 +104,8 @@ def compute_losses(
     a positive advantage makes the played action likelier, a negative one less likely, down to
     ``LEAST_LOG_PROBABILITY``. The baseline is not differentiated.
 
-    ``spike_rate`` float32[], if given, is that of the batch; the settings say how much it costs.
+    ``spike_rate`` and ``change_rate`` float32[], if given, are those of the batch; the settings say
+    how much they cost.
     """
     log_policy_BL = log_policy(output.legal_logits_BL, targets)
     policy_BL = log_policy_BL.exp()
@@ -127,6 +130,8 @@ def compute_losses(
     )
     if spike_rate is not None:
         total = total + settings.spike_rate_weight * spike_rate
+    if change_rate is not None:
+        total = total + settings.change_rate_weight * change_rate
     return Losses(
         total=total, value=value, policy=policy, plies_left=plies_left, entropy=entropy,
         target_entropy=_policy_mean(
@@ -135,6 +140,7 @@ def compute_losses(
         value_mean_abs=expected_B.abs().mean(),
         value_error=(expected_B - wanted_B).abs().mean(),
         spike_rate=total.new_zeros(()) if spike_rate is None else spike_rate,
+        change_rate=total.new_zeros(()) if change_rate is None else change_rate,
     )
 
 

@@ -134,6 +134,8 @@ class TrainingReport:
     """Mean distance of the predicted value from its target, in the same units."""
     spike_rate: float | None
     """Share of neurons and virtual ticks that spiked, in [0, 1]; None without a penalty on it."""
+    change_rate: float | None
+    """The same of the differences in pairs of positions; None without a penalty on it."""
     gradient_norm: float
     """Before clipping."""
     learning_rate: float
@@ -259,7 +261,7 @@ def _is_overflow(figures: StepFigures) -> bool:
 def make_report(
     log: FigureLog, batch_size: int, learning_rate: float, loss_scale: float | None,
     seconds: float, micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
-    has_spike_rate: bool,
+    has_spike_rate: bool, has_change_rate: bool,
 ) -> TrainingReport:
     """The report of the steps in ``log``; without any, its means are 0."""
     steps: Sequence[StepFigures] = log.steps
@@ -281,6 +283,7 @@ def make_report(
         value_mean_abs=mean("value_mean_abs"),
         value_error=mean("value_error"),
         spike_rate=mean("spike_rate") if has_spike_rate else None,
+        change_rate=mean("change_rate") if has_change_rate else None,
         gradient_norm=mean("gradient_norm"),
         learning_rate=learning_rate,
         loss_scale=loss_scale,

@@ -64,6 +64,11 @@ class TrainingSettings:
     """Weight of the spike-rate penalty in the loss. The rate is the share of neurons and ticks that
     spike, in [0, 1] (of `ilif` neurons, spikes as a share of `net.levels`). 0 does not measure it
     in training. For spiking networks only."""
+    change_rate_weight: float = Field(default=0.0, ge=0, le=1000)
+    """Weight of a penalty on spikes that change until the same player moves again. These are two
+    plies in chess and one in 2048; half of a batch are then such neighbours of the other half. The
+    rate is the mean difference, as a share like `training.spike_rate_weight`'s. For spiking
+    networks only."""
     window_positions: int = Field(default=250_000, ge=2)
     """Initial size of the replay window in positions, at least `batch_size`; c of `window_growth`.
     The oldest games leave first."""
@@ -79,6 +84,12 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)
+        for name in ("batch_size", "micro_batch") if self.change_rate_weight else ():
+            if getattr(self, name) % 2:
+                raise ConfigError(
+                    f"training.{name} must be even with training.change_rate_weight, got "
+                    f"{getattr(self, name)}; use {getattr(self, name) + 1}"
+                )
 
     def check_network(self, network: NetConfig) -> None:
         """Refuse settings that ``network`` cannot be trained with.
@@ -86,11 +97,12 @@ class TrainingSettings:
         Raises:
             ConfigError: one is for networks of other neurons.
         """
-        if self.spike_rate_weight and not network.is_spiking:
-            raise ConfigError(
-                f"training.spike_rate_weight = {self.spike_rate_weight:g} is for spikes, and "
-                'net.activation = "relu" has none; set training.spike_rate_weight = 0'
-            )
+        for name in ("spike_rate_weight", "change_rate_weight"):
+            if (weight := getattr(self, name)) and not network.is_spiking:
+                raise ConfigError(
+                    f"training.{name} = {weight:g} is for spikes, and "
+                    f'net.activation = "relu" has none; set training.{name} = 0'
+                )
 
     @property
     def num_micro_batches(self) -> int:

@@ -43,8 +43,8 @@ MOST_POSITIONS: Final = 16_384
 _BATCH: Final = 1024
 Points = list[dict[str, float]]
 """Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point
-before, ``loss_scale`` in fp16, ``spike_rate`` where it has a penalty, and ``holdout_…`` at the
-beginning and at the end of a chunk."""
+before, ``loss_scale`` in fp16, ``spike_rate`` and ``change_rate`` where they have a penalty, and
+``holdout_…`` at the beginning and at the end of a chunk."""
 
 _FIRST_STEPS: Final = 16
 """Steps whose pace is measured, to know how many make a checkpoint's time."""
@@ -284,7 +284,9 @@ def _meta(checkpoint: Path) -> Json:
 
 def _trained(report: TrainingReport) -> dict[str, float]:
     figures: dict[str, float] = {name: getattr(report, name) for name in _TRAINED_FIGURES}
-    more = {"loss_scale": report.loss_scale, "spike_rate": report.spike_rate}
+    more = {
+        name: getattr(report, name) for name in ("loss_scale", "spike_rate", "change_rate")
+    }
     return figures | {name: figure for name, figure in more.items() if figure is not None}
 
 

@@ -31,8 +31,10 @@ from chess_snn.games.base import Game
 from chess_snn.nets import (
     Network,
     SpikeCounts,
+    changes_of_pairs,
     count_spikes,
     keep_freed_memory,
+    measuring_spike_rate,
     network_digest,
 )
 from chess_snn.rng import generator
@@ -207,6 +209,7 @@ class Trainer:
         return make_report(
             log, self.settings.batch_size, rate, self.loss_scale.value(), seconds, tuple(uses),
             self._division.counts, bool(self.settings.spike_rate_weight),
+            bool(self.settings.change_rate_weight),
         )
 
     def _take_step(self, window: ReplayWindow, prepared: _Prepared, rate: float) -> Tensor:
@@ -247,7 +250,8 @@ class Trainer:
                 f"out of memory with micro-batches of {used} positions; train a smaller net.size, "
                 "or free the device's memory"
             )
-        self.settings = replace(self.settings, micro_batch=-(-used // 2))
+        half = -(-used // 2)
+        self.settings = replace(self.settings, micro_batch=half + half % 2)  # pairs stay together
         self._step.gradients.settings = self.settings
         self._division = divide(self.settings, self.ranks.size)
         self._run_step = self._step_runner()
@@ -272,8 +276,9 @@ class Trainer:
     def _draw(self, window: ReplayWindow) -> _Draw:
         """One step's samples; all that is random in training comes from ``self.rng``, here."""
         settings = self.settings
+        in_pairs = settings.change_rate_weight > 0
         rows = window.draw(
-            settings.batch_size, self.rng, surprise_share=settings.surprise_share
+            settings.batch_size // (1 + in_pairs), self.rng, surprise_share=settings.surprise_share
         )
         # The identity last: runs of chess keep their order of draws.
         last = self.game.spec.num_symmetries - 1
@@ -281,6 +286,9 @@ class Trainer:
         are_afterstates = np.zeros(len(rows), np.bool_)
         if self.game.spec.is_stochastic:
             are_afterstates = self.rng.random(len(rows)) < _AFTERSTATE_SHARE
+        if in_pairs:  # seen in one view
+            rows = np.stack([rows, window.neighbours(rows)], axis=1).ravel()
+            symmetries, are_afterstates = symmetries.repeat(2), are_afterstates.repeat(2)
         return _Draw(rows, symmetries, are_afterstates)
 
     def agree(self, window: ReplayWindow, further: dict[str, str] | None = None) -> None:
@@ -312,10 +320,28 @@ class Trainer:
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def count_spikes(self, window: ReplayWindow) -> SpikeCounts:
         """Spikes by layer on positions from all over the window; none in a baseline."""
+        return count_spikes(self.playing_network, self._some_planes(window, _SPIKE_POSITIONS))
+
+    @torch.no_grad()
+    @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+    def measure_change_rate(self, window: ReplayWindow) -> float:
+        """The change rate of such positions and their neighbours (``change_rate_weight``)."""
+        network = self.playing_network
+        was_training = network.training
+        with measuring_spike_rate(network.eval(), changes_of_pairs) as rate:
+            network(self._some_planes(window, _SPIKE_POSITIONS // 2, with_neighbours=True))
+        network.train(was_training)
+        return rate().item()
+
+    def _some_planes(
+        self, window: ReplayWindow, number: int, *, with_neighbours: bool = False
+    ) -> Tensor:
         rows = window.rows("training")
-        samples = window.gather(rows[:: max(1, len(rows) // _SPIKE_POSITIONS)][:_SPIKE_POSITIONS])
-        batch = assemble(self.game, samples).to(self.device)
-        return count_spikes(self.playing_network, batch.planes(self.playing_network.num_planes))
+        rows = rows[:: max(1, len(rows) // number)][:number]
+        if with_neighbours:
+            rows = np.stack([rows, window.neighbours(rows)], axis=1).ravel()
+        batch = assemble(self.game, window.gather(rows)).to(self.device)
+        return batch.planes(self.playing_network.num_planes)
 
 
 def _make_optimizer(

@@ -2,10 +2,11 @@
 
     chess-snn up          # and export what it prints
     prefect deployment run campaign/local --watch --param preset=smoke
+    prefect deployment run experiment/local --watch --param file=$PWD/batch.toml
     python docs/screenshots/take.py
 
-Shows the newest completed campaign. Needs Playwright (``pip install playwright``) and a Chromium of
-the system (``apt install chromium``), as nothing else of the project does.
+Shows the newest completed campaign and experiment. Needs Playwright (``pip install playwright``)
+and a Chromium of the system (``apt install chromium``), as nothing else of the project does.
 """
 
 import argparse
@@ -54,7 +55,7 @@ class Shot:
 
 
 def prefect_shots(api_url: str) -> list[Shot]:
-    """The newest completed iteration: its tasks, a task's log, its table; the form."""
+    """The newest completed iteration, with a task's log and its table; the form; an experiment."""
     page = api_url.removesuffix("/api")
     with temporary_settings({PREFECT_API_URL: api_url}), get_client(sync_client=True) as client:
         flows = {flow.id: flow.name for flow in client.read_flows()}
@@ -64,7 +65,11 @@ def prefect_shots(api_url: str) -> list[Shot]:
         newest = {name: run for run in reversed(runs) for name in [flows[run.flow_id]]}
         if "iteration" not in newest:
             sys.exit(f"{page} has no completed campaign; prefect deployment run campaign/local")
-        iteration, campaign = newest["iteration"], newest["campaign"]
+        if "experiment" not in newest:
+            sys.exit(f"{page} has no completed experiment; prefect deployment run experiment/local")
+        iteration, campaign, experiment = (
+            newest[name] for name in ("iteration", "campaign", "experiment")
+        )
         tasks = client.read_task_runs(
             flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[iteration.id]))
         )
@@ -82,6 +87,8 @@ def prefect_shots(api_url: str) -> list[Shot]:
              tab="Artifacts"),
         Shot("prefect-form", f"{page}/deployments/deployment/{deployments['campaign'].id}/run",
              "preset", REGISTRY_HEIGHT),
+        Shot("prefect-experiment", f"{page}/runs/flow-run/{experiment.id}", "Subflow Runs",
+             tab="Subflow Runs"),
     ]
 
 

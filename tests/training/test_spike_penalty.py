@@ -1,4 +1,4 @@
-"""The spike-rate penalty is the rate that counting finds, and training lowers it."""
+"""Penalties on spikes and on changes are the rates that counting finds; training lowers them."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from chess_snn.errors import ConfigError
-from chess_snn.nets import Network, count_spikes, measuring_spike_rate
+from chess_snn.nets import Network, changes_of_pairs, count_spikes, measuring_spike_rate
+from chess_snn.nets.model.layers import Neurons
 from chess_snn.rng import generator
 from chess_snn.training import IterationPlan, Trainer, TrainingSettings
 from chess_snn.training.batch import assemble
@@ -21,6 +22,9 @@ WEIGHT = 0.25
 SETTINGS = TrainingSettings(
     batch_size=32, warmup_steps=3, learning_rate=1e-2, precision="fp32", spike_rate_weight=WEIGHT
 )
+
+
+PAIRED = replace(SETTINGS, spike_rate_weight=0.0, change_rate_weight=WEIGHT)
 
 
 @pytest.fixture(params=SHAPES)
@@ -139,3 +143,94 @@ def test_listening_ends_with_the_block(network, batch):
 def test_a_baseline_has_no_spikes_to_pay_for(game, tiny_network):
     with pytest.raises(ConfigError, match=r"set training\.spike_rate_weight = 0"):
         Trainer(game, tiny_network(activation="relu", ticks=1), SETTINGS, seed=7)
+
+
+def spikes_by_layer(network, planes):
+    """The spikes of each layer, and the currents they come from."""
+    seen = {}
+    handles = [
+        layer.register_forward_hook(
+            lambda _layer, inputs, outputs, name=name: seen.update({name: (outputs, inputs[0])})
+        )
+        for name, layer in network.named_modules() if isinstance(layer, Neurons)
+    ]
+    network(planes)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def test_the_penalty_on_changes_is_the_difference_within_pairs(network, batch):
+    network.eval()
+    losses = losses_of(network, batch, PAIRED)
+    planes = batch.planes(network.num_planes)
+    firsts, seconds = (spikes_by_layer(network, planes[place::2]) for place in (0, 1))
+    changed = sum((firsts[name][0] - seconds[name][0]).abs().sum().item() for name in firsts)
+    chances = network.config.most_spikes * sum(each.numel() for each, _ in firsts.values())
+    assert losses.change_rate.item() == pytest.approx(changed / chances, rel=1e-5)
+    assert 0.01 < losses.change_rate.item() < 0.9
+    free = losses_of(network, batch, replace(PAIRED, change_rate_weight=0.0))
+    assert (losses.total - free.total).item() == pytest.approx(
+        WEIGHT * losses.change_rate.item(), rel=1e-4
+    )
+    assert free.change_rate.item() == 0
+
+
+def test_its_gradient_is_that_of_the_smooth_surrogate(tiny_network, batch):
+    """By finite differences of currents / threshold within [0, levels], with the signs of the
+    changes; seen at the bias of the last hidden layer, behind which no other neuron stands."""
+    network, step = tiny_network(**SHAPES["ilif"]).eval(), 1e-3
+    losses_of(network, batch, PAIRED).change_rate.backward()
+    seen = spikes_by_layer(network, batch.planes(network.num_planes))
+    spikes, currents = seen["value.neurons2"]
+    pairs = (spikes[0, ::2] - spikes[0, 1::2]).sign()
+    signs = torch.stack([pairs, -pairs], dim=1).flatten(0, 1).double()
+    config = network.config
+
+    def smooth(moved):
+        within = (currents[0].double() + moved) / config.threshold
+        return (signs * within.clamp(0, config.levels)).sum(0)
+
+    chances = config.levels * sum(each.numel() // 2 for each, _ in seen.values())
+    expected = (smooth(step) - smooth(-step)) / (2 * step) / chances
+    torch.testing.assert_close(
+        network.value.hidden.bias.grad.double(), expected, rtol=1e-3, atol=1e-7
+    )
+
+
+def test_half_of_a_batch_are_neighbours_of_the_other_half(game, tiny_network, searched_window):
+    trainer = Trainer(game, tiny_network(), PAIRED, seed=7)
+    draw = trainer._draw(searched_window)
+    assert len(draw.rows) == PAIRED.batch_size
+    firsts, seconds = draw.rows[::2], draw.rows[1::2]
+    offsets = searched_window.records.game_offsets
+    games = [np.searchsorted(offsets, rows, side="right") for rows in (firsts, seconds)]
+    assert (games[0] == games[1]).all()
+    lengths = np.diff(offsets)[games[0] - 1]
+    assert (np.abs(firsts - seconds) == np.where(lengths > 2, 2, 0)).mean() > 0.9
+    assert set(np.abs(firsts - seconds)) <= {0, 2}
+    assert (draw.symmetries[::2] == draw.symmetries[1::2]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_strong_penalty_lowers_changes(game, tiny_network, searched_window, shape):
+    rates = []
+    for weight in (0.0, 30.0):
+        network = tiny_network(**SHAPES[shape])
+        trainer = Trainer(game, network, replace(PAIRED, change_rate_weight=weight), seed=7)
+        report = trainer.run(searched_window, IterationPlan(40, 0.0, 1.0))
+        assert (report.change_rate is None) is (weight == 0)
+        rows = searched_window.rows("training")[:200]
+        pairs = np.stack([rows, searched_window.neighbours(rows)], axis=1).ravel()
+        pairs_batch = assemble(game, searched_window.gather(pairs))
+        with torch.no_grad(), measuring_spike_rate(network.eval(), changes_of_pairs) as rate:
+            network(pairs_batch.planes(network.num_planes))
+        rates.append(rate().item())
+    assert rates[1] < 0.7 * rates[0]
+
+
+@pytest.mark.parametrize("name", ["batch_size", "micro_batch"])
+def test_pairs_need_even_numbers(name):
+    with pytest.raises(ConfigError, match=name):
+        replace(PAIRED, **{name: 31})

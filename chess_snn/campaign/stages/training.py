@@ -121,6 +121,7 @@ def train_generation(
             **_spike_rates(trainer, window),
             **measured({
                 "training_spike_rate": report.spike_rate,
+                "training_change_rate": report.change_rate,
                 "loss_scale": report.loss_scale,
                 "overflowed_steps":
                     None if report.loss_scale is None else float(report.overflowed_steps),
@@ -226,11 +227,14 @@ def measure_reference(trainer: training.Trainer) -> dict[str, float]:
 
 
 def _spike_rates(trainer: training.Trainer, window: ReplayWindow) -> dict[str, float]:
-    """Spike rates in all, by layer, and by tick where there are several; none for a baseline."""
+    """Spike rates in all, by layer, and by tick where there are several; none for a baseline.
+
+    And the change rate.
+    """
     if not trainer.network.config.is_spiking:
         return {}
     counts = trainer.count_spikes(window)
-    rates = {"spike_rate": counts.rate}
+    rates = {"spike_rate": counts.rate, "change_rate": trainer.measure_change_rate(window)}
     for name, layer in counts.layers.items():
         rates[f"spike_rate/{name}"] = layer.rate
         if len(layer.by_tick) > 1:

@@ -157,6 +157,8 @@ _FIGURES: Final = (
            _played("surprise_mean")),
     Figure("spikes", "spike_rate", "spike rate", ".1%", _trained("spike_rate"), better="down",
            places=("run",), chart="Spike rate"),
+    Figure("spikes", "change_rate", "change rate of spikes", ".1%", _trained("change_rate"),
+           better="down", places=("run",), chart="Change rate of spikes, same player's next move"),
     Figure("speed", "games_per_s", "games/s", ",.2f", _pace("games"), better="up",
            places=("run",)),
     Figure("speed", "positions_per_s", "positions/s", ",.0f", _pace("positions"), better="up",

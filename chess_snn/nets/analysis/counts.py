@@ -164,21 +164,33 @@ def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
     return SpikeCounts(layers, len(planes_BPHW))
 
 
+def changes_of_pairs(spikes_TBX: Tensor) -> Tensor:
+    """Differences [T, B / 2, X] between the spikes of positions 0 and 1, 2 and 3, and so on."""
+    return (spikes_TBX[:, ::2] - spikes_TBX[:, 1::2]).abs()
+
+
 @contextmanager
-def measuring_spike_rate(network: Network) -> Iterator[Callable[[], Tensor]]:
+def measuring_spike_rate(
+    network: Network, of: Callable[[Tensor], Tensor] = lambda spikes_TBX: spikes_TBX
+) -> Iterator[Callable[[], Tensor]]:
     """Listen to calls of ``network``, in whatever mode it is.
 
+    Args:
+        network: that is called.
+        of: numbers made of a layer's spikes, which stand in their place; each is at most as large.
+
     Yields:
-        What gives, after a call, the ``rate`` of :class:`SpikeCounts` as float32[]: differentiable,
-        through the neurons' surrogate.
+        Function that gives, after a call, the ``rate`` of :class:`SpikeCounts` as float32[]:
+        differentiable, through the neurons' surrogate.
     """
     sums: list[Tensor] = []
     chances = 0
 
     def see(_name: str, _layer: nn.Module, _currents: Tensor, spikes: Tensor) -> None:
         nonlocal chances
-        sums.append(spikes.sum(dtype=torch.float32))
-        chances += network.config.most_spikes * spikes.numel()
+        numbers = of(spikes)
+        sums.append(numbers.sum(dtype=torch.float32))
+        chances += network.config.most_spikes * numbers.numel()
 
     with listening(network, (Neurons,), see):
         yield lambda: torch.stack(sums).sum() / chances
