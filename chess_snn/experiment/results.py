@@ -206,6 +206,8 @@ RUNS: Final[Columns] = {
         _number(row, "holdout_value_loss", ".3f")
         or _number(row, "holdout_value_target_loss", ".3f")
     ),
+    "spikes": lambda row: _number(row, "spike_rate", ".1%"),
+    "changes": lambda row: _number(row, "change_rate", ".1%"),
     "best\nmoves": lambda row: (
         _number(row, "reference_policy_accuracy", ".1%")
         or _number(row, "holdout_policy_accuracy", ".1%")
