@@ -65,10 +65,8 @@ def print_summary(view: CampaignView) -> None:
         terminal.print(matches_table(title, evaluated[-1].matches))
         if (ladder_test := evaluated[-1].ladder_test) is not None:
             print_message(ladder_test_line(ladder_test))
-    if gating_matches := [
-        receipt.promotion for receipt in view.receipts if receipt.promotion is not None
-    ]:
-        print_message(f"The last candidate: {gating_matches[-1]}.")
+    for decided in [each.promotion for each in view.receipts if each.promotion is not None][-1:]:
+        print_message(f"The last candidate: {decided}.")
     if view.final_matches:
         terminal.print(matches_table("at the end of the campaign", view.final_matches))
     alarms = [f"ALARM {alarm}" for alarm in view.alarms]

@@ -120,18 +120,20 @@ class ExperimentPage:
         Raises:
             CorruptDataError: its file is damaged.
         """
-        header = read_json(self._out / FILE)["experiment"]["header"]
-        parts = {
-            name: sum(path.is_dir() == (name == "run") for path in (self._out / folder).glob("*"))
-            for name, folder in (("run", "runs"), ("match", "matches"))
-        }
         results = self._out / RESULTS
-        done = results.stat().st_mtime if results.exists() else 0.0
-        line = [
-            header["name"], "finished" if done else "not finished",
-            f"{counted(parts['run'], 'run')} begun", f"{counted(parts['match'], 'match')} played",
-        ]
-        return {"line": " · ".join(line), "progress": float(bool(done)), "version": str(done)}
+        if is_finished := results.exists():
+            body = read_results(self._out)
+            runs, matches = len(body["runs"]), len(body["matches"])
+        else:
+            runs = sum(path.is_dir() for path in (self._out / "runs").glob("*"))
+            matches = len(list((self._out / "matches").glob("*.json")))
+        name = read_json(self._out / FILE)["experiment"]["header"]["name"]
+        counts = f"{counted(runs, 'run')} · {counted(matches, 'match')}"
+        return {
+            "line": f"{name} · {'' if is_finished else 'not '}finished · {counts}",
+            "progress": float(is_finished),
+            "version": str(results.stat().st_mtime if is_finished else 0),
+        }
 
     def report(self) -> str:
         """The page as HTML.
