@@ -29,6 +29,8 @@ LEVELS: Final = 127
 """Steps of the largest value: what AVX2 and ARM multiply exactly, as other processors do."""
 _DEVIATIONS: Final = 4.0
 """A channel's largest value, in standard deviations above its mean."""
+_LEAST: Final = 1e-6
+"""Largest value of a layer that is never above 0."""
 
 
 def eight_bit_config(config: NetConfig) -> NetConfig:
@@ -77,7 +79,7 @@ def in_eight_bits(network: Network) -> Network:
 
 def _step(means_C: Tensor, deviations_C: Tensor) -> float:
     largest = float((means_C + _DEVIATIONS * deviations_C).max())
-    return max(largest, torch.finfo(torch.float32).tiny) / LEVELS
+    return max(largest, _LEAST) / LEVELS
 
 
 def _step_of(layer: ConvNorm) -> float:

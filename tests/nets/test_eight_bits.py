@@ -84,3 +84,15 @@ def test_rounding_changes_answers_little(game):
 def test_spiking_networks_stay_as_they_are():
     network = lively_network(SPECS["chess"], net_config("tiny"))
     assert in_eight_bits(network) is network
+
+
+def test_a_layer_that_is_never_above_0_is_0():
+    network = lively_network(SPECS["chess"], BASELINE)
+    torch.nn.init.zeros_(network.blocks[0].conv1.norm.weight)
+    torch.nn.init.constant_(network.blocks[0].conv1.norm.bias, -1.0)
+    with torch.inference_mode():
+        exact, rounded = (
+            freeze(network, each)(planes_of(SPECS["chess"])).value_logits_BV
+            for each in ("fp32", "int8")
+        )
+    assert (exact.softmax(1) - rounded.softmax(1)).abs().max() < 0.05
