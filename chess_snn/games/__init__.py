@@ -7,7 +7,7 @@ import functools
 import importlib
 from typing import Final
 
-from chess_snn.errors import ConfigError
+from chess_snn.errors import ConfigError, UsageError
 from chess_snn.games.base import (
     ONGOING,
     Game,
@@ -38,3 +38,9 @@ def get_game(name: str) -> Game:
     module, cls = _GAMES[name]
     game: Game = getattr(importlib.import_module(module), cls)()
     return game
+
+
+def check_game(what: str, found: str, wanted: str) -> None:
+    """Raise UsageError unless ``what`` is of the game ``wanted`` and not another, ``found``."""
+    if found != wanted:
+        raise UsageError(f"{what} is of the game {found}; give one of {wanted}")

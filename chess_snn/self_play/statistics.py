@@ -132,11 +132,6 @@ class SelfPlayStatistics:
         return self.abs_value_sum / self.positions
 
     @property
-    def surprise_mean(self) -> float:
-        """Mean of how far the search moved the policy, nats."""
-        return self.surprise_sum / self.positions
-
-    @property
     def network_share(self) -> float:
         """Share of the time spent in the network."""
         return self.network_seconds / self.seconds if self.seconds else 0.0

@@ -200,7 +200,7 @@ def test_statistics_of_four_games_by_hand():
     wanted = {
         "plies_mean": 20.0, "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2,
         "truncated_rate": 1 / 4, "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3,
-        "practice_win_rate": 1.0, "mean_abs_value": 0.5, "surprise_mean": 0.25,
+        "practice_win_rate": 1.0, "mean_abs_value": 0.5,
         "entropy_ratio": 0.75, "network_share": 0.75,
     }
     assert {name: getattr(counted, name) for name in wanted} == pytest.approx(wanted)

@@ -307,7 +307,7 @@ def test_surprises_and_values_are_the_searchs():
     other, drawn = 0.5 / num_legal, 0.5 / num_legal + 0.5
     surprises = drawn * np.log(drawn * num_legal) + (num_legal - 1) * other * np.log(0.5)
     np.testing.assert_allclose(records.surprises, surprises, rtol=1e-4, atol=1e-6)
-    assert statistics.surprise_mean == pytest.approx(surprises.mean(), rel=1e-4)
+    assert statistics.surprise_sum == pytest.approx(surprises.sum(), rel=1e-4)
     assert statistics.mean_abs_value == pytest.approx(np.abs(records.values_stm).mean(), rel=1e-4)
 
 

@@ -40,11 +40,11 @@ OPTIMISM: Final = (1.2, 2.3)
 """Factors of the predicted duration that iterations of a campaign took, the quickest and the
 slowest: few games are left at the end of a shard, and stages have to be started."""
 _PARAMETER_BYTES: Final = 16
-"""Of a checkpoint: the weight, its average, and two moments."""
+"""Size of a parameter in a checkpoint: the weight, its average, and two moments."""
 _POSITION_BYTES: Final = 80
-"""At most, of a packed position with its policy; 40 to 75 were measured."""
+"""Largest size of a packed position with its policy; 40 to 75 were measured."""
 _SERVICES_BYTES: Final = 7_000_000
-"""Of a campaign's servers."""
+"""Databases of a campaign's servers."""
 _MEASURED_PLIES, _WARM_PLIES = 8, 1
 _MEASURED_STEPS, _WARM_STEPS = 12, 3
 

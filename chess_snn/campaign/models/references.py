@@ -20,6 +20,7 @@ from chess_snn.evaluation.named_players import (
     split_dilution,
 )
 from chess_snn.extras import fetch_model
+from chess_snn.games import check_game
 from chess_snn.known import (
     KNOWN_MODELS,
     KNOWN_PLAYERS,
@@ -89,12 +90,6 @@ def find_model(
 def model_in(folder: Path) -> Model:
     """The exported model in ``folder``."""
     return _find_model(str(folder))
-
-
-def check_game(what: str, found: str, wanted: str) -> None:
-    """Raise UsageError unless ``what`` is of the game ``wanted`` and not another, ``found``."""
-    if found != wanted:
-        raise UsageError(f"{what} is of the game {found}; give one of {wanted}")
 
 
 def _split_budget(text: str, simulations: int) -> tuple[str, int, float | None]:

@@ -153,8 +153,6 @@ _FIGURES: Final = (
            _played("entropy_ratio"), chart="Policy entropy, share of a uniform policy's"),
     Figure("self_play", "mean_abs_value", "mean size of the value", ".3f",
            _played("mean_abs_value")),
-    Figure("self_play", "surprise_mean", "surprise of the search, nats", ".3f",
-           _played("surprise_mean")),
     Figure("spikes", "spike_rate", "spike rate", ".1%", _trained("spike_rate"), better="down",
            places=("run",), chart="Spike rate"),
     Figure("spikes", "change_rate", "change rate of spikes", ".1%", _trained("change_rate"),
