@@ -139,11 +139,12 @@ class _Look:
     def __init__(self, trial: "Trial", first: Run) -> None:
         self._trial, self._first = trial, first
         self._seen, self._is_hopeless = 0, False
+        self._folder: CampaignFolder | None = None  # opened once, and asked many times a second
 
     def is_hopeless(self, run: Run) -> bool:
         """Whether the trial should end; each of its runs asks again and again."""
         if run is self._first and not run.start.dataset:
-            folder = CampaignFolder.open(run.path)
+            folder = self._folder = self._folder or CampaignFolder.open(run.path)
             if (seen := num_finished_iterations(folder)) > self._seen:
                 self._seen = seen
                 share = read_receipts(folder)[-1].share_of(campaign_length(folder))

@@ -34,7 +34,6 @@ from chess_snn.nets import (
     changes_of_pairs,
     count_spikes,
     keep_freed_memory,
-    measuring_spike_rate,
     network_digest,
 )
 from chess_snn.rng import generator
@@ -322,16 +321,11 @@ class Trainer:
         """Spikes by layer on positions from all over the window; none in a baseline."""
         return count_spikes(self.playing_network, self._some_planes(window, _SPIKE_POSITIONS))
 
-    @torch.no_grad()
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-    def measure_change_rate(self, window: ReplayWindow) -> float:
-        """The change rate of such positions and their neighbours (``change_rate_weight``)."""
-        network = self.playing_network
-        was_training = network.training
-        with measuring_spike_rate(network.eval(), changes_of_pairs) as rate:
-            network(self._some_planes(window, _SPIKE_POSITIONS // 2, with_neighbours=True))
-        network.train(was_training)
-        return rate().item()
+    def count_changes(self, window: ReplayWindow) -> SpikeCounts:
+        """Changes of such positions to their neighbours (``training.change_rate_weight``)."""
+        planes_BPHW = self._some_planes(window, _SPIKE_POSITIONS // 2, with_neighbours=True)
+        return count_spikes(self.playing_network, planes_BPHW, changes_of_pairs)
 
     def _some_planes(
         self, window: ReplayWindow, number: int, *, with_neighbours: bool = False

@@ -167,10 +167,10 @@ def predict_campaign(
 def predict_bytes(config: CampaignConfig, iterations: float) -> int:
     """Disk space of a campaign of so many iterations of games of the usual length."""
     game = get_game(config.campaign.game).spec
-    network = nets.build_network(game, config.net.network(), seed=0)
+    parameters = nets.num_parameters(game, config.net.network())
     positions = config.self_play.games_per_iteration * game.typical_plies
     return _SERVICES_BYTES + round(
-        iterations * (_PARAMETER_BYTES * network.num_parameters + _POSITION_BYTES * positions)
+        iterations * (_PARAMETER_BYTES * parameters + _POSITION_BYTES * positions)
     )
 
 

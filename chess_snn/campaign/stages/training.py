@@ -234,7 +234,7 @@ def _spike_rates(trainer: training.Trainer, window: ReplayWindow) -> dict[str, f
     if not trainer.network.config.is_spiking:
         return {}
     counts = trainer.count_spikes(window)
-    rates = {"spike_rate": counts.rate, "change_rate": trainer.measure_change_rate(window)}
+    rates = {"spike_rate": counts.rate, "change_rate": trainer.count_changes(window).rate}
     for name, layer in counts.layers.items():
         rates[f"spike_rate/{name}"] = layer.rate
         if len(layer.by_tick) > 1:

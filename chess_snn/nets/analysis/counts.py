@@ -145,9 +145,16 @@ def footprint(network: Network) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
+def changes_of_pairs(spikes_TBX: Tensor) -> Tensor:
+    """Differences [T, B / 2, X] between the spikes of positions 0 and 1, 2 and 3, and so on."""
+    return (spikes_TBX[:, ::2] - spikes_TBX[:, 1::2]).abs()
+
+
 @torch.no_grad()
-def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
-    """Count what ``network`` fires for B >= 1 positions.
+def count_spikes(
+    network: Network, planes_BPHW: Tensor, of: Callable[[Tensor], Tensor] = torch.positive
+) -> SpikeCounts:
+    """Count what ``network`` fires for B >= 1 positions; ``of`` as in :func:`measuring_spike_rate`.
 
     It is evaluated with its running statistics and left as it was.
     """
@@ -155,8 +162,9 @@ def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
     most = network.config.most_spikes
 
     def see(name: str, _layer: nn.Module, _currents: Tensor, spikes: Tensor) -> None:
-        by_tick = tuple(_sum(spikes.flatten(1), dim=1).tolist())
-        layers[name] = LayerSpikes(by_tick, most * spikes.numel())
+        numbers = of(spikes)
+        by_tick = tuple(_sum(numbers.flatten(1), dim=1).tolist())
+        layers[name] = LayerSpikes(by_tick, most * numbers.numel())
 
     if network.config.is_spiking:
         with watching(network, (Neurons,), see):
@@ -164,14 +172,9 @@ def count_spikes(network: Network, planes_BPHW: Tensor) -> SpikeCounts:
     return SpikeCounts(layers, len(planes_BPHW))
 
 
-def changes_of_pairs(spikes_TBX: Tensor) -> Tensor:
-    """Differences [T, B / 2, X] between the spikes of positions 0 and 1, 2 and 3, and so on."""
-    return (spikes_TBX[:, ::2] - spikes_TBX[:, 1::2]).abs()
-
-
 @contextmanager
 def measuring_spike_rate(
-    network: Network, of: Callable[[Tensor], Tensor] = lambda spikes_TBX: spikes_TBX
+    network: Network, of: Callable[[Tensor], Tensor] = torch.positive
 ) -> Iterator[Callable[[], Tensor]]:
     """Listen to calls of ``network``, in whatever mode it is.
 
