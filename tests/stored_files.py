@@ -1,6 +1,6 @@
 """Reads the files of tests/data/stored; see tests/data/make_stored_campaign.py."""
 
-import tarfile
+import shutil
 from pathlib import Path
 
 from chess_snn.campaign import CampaignFolder
@@ -18,6 +18,5 @@ def copy_campaign(parent: Path) -> CampaignFolder:
 
 def unpack(archive: Path, parent: Path) -> CampaignFolder:
     """A copy of a campaign; beside it, the games that it was pretrained on."""
-    with tarfile.open(archive) as packed:
-        packed.extractall(parent, filter="data")
+    shutil.unpack_archive(archive, parent)
     return CampaignFolder.open(parent / "campaign")

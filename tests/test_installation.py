@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.error
 import urllib.request
@@ -78,8 +77,7 @@ def wheel(tmp_path_factory) -> Path:
         code = f"from setuptools import build_meta; print(build_meta.build_{kind}({str(built)!r}))"
         return built / run(sys.executable, "-c", code, cwd=source).stdout.split()[-1]
 
-    with tarfile.open(build("sdist", clone)) as archive:
-        archive.extractall(built, filter="data")
+    shutil.unpack_archive(build("sdist", clone), built)
     (unpacked,) = (path for path in built.iterdir() if path.is_dir())
     return build("wheel", unpacked)
 
