@@ -3,7 +3,6 @@
 from typing import Final
 
 import chess
-import chess.svg
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
@@ -109,6 +108,8 @@ def position_of(records: GameRecords, game: int, ply: int) -> chess.Board:
 
 def board_svg(board: chess.Board) -> str:
     """The board as SVG, the last move marked."""
+    import chess.svg  # noqa: PLC0415 - a board in characters need not wait for it
+
     check = board.king(board.turn) if board.is_check() else None
     return chess.svg.board(board, lastmove=board.peek() if board.move_stack else None, check=check)
 

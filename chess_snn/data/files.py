@@ -21,8 +21,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-import psutil
-
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.failpoints import failpoint
 from chess_snn.types import Json
@@ -95,6 +93,8 @@ def sweep_temporaries(parent: Path) -> list[Path]:
 
 def dead_temporaries(parent: Path) -> list[Path]:
     """Return what :func:`sweep_temporaries` would remove from ``parent``."""
+    import psutil  # noqa: PLC0415 - reading need not wait for it
+
     names = ((path, _TEMPORARY_NAME.fullmatch(path.name)) for path in parent.glob(".tmp-*"))
     return sorted(
         path for path, name in names

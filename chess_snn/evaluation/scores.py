@@ -11,7 +11,6 @@ Dimensions of intervals: the last one is the 5 pair scores; leading ones are fre
 """
 
 import math
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -135,6 +134,8 @@ def _lowest_mean(counts: Int64Array, scores: Float64Array, limit: Float64Array) 
 
 def _student_quantile(confidence: float, degrees: Int64Array) -> Float64Array:
     """float64[...]: two-sided quantile of Student's t, by Abramowitz & Stegun 26.7.5."""
+    from statistics import NormalDist  # noqa: PLC0415 - showing a game need not wait for it
+
     z = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
     first = (z**3 + z) / 4.0
     second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0

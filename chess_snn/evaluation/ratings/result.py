@@ -6,7 +6,6 @@ Dimensions: P players.
 import functools
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Self
 
 import numpy as np
@@ -171,6 +170,8 @@ class Ratings:
         self, nats: float, variance: float, *, has_low: bool = True, has_high: bool = True
     ) -> Estimate:
         """The normal interval in points, one-sided where an end is missing."""
+        from statistics import NormalDist  # noqa: PLC0415 - showing a game need not wait for it
+
         error = 1.0 - self.confidence
         reach = NormalDist().inv_cdf(1.0 - (error / 2.0 if has_low and has_high else error))
         value, half = (
