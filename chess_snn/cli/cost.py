@@ -44,9 +44,10 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.viewing.lines import joules_text, si_text
     from chess_snn.data import write_json
     from chess_snn.evaluation.matches import default_max_plies
-    from chess_snn.experiment.cost import COUNTS, ENERGY_MODELS, cost_facts
+    from chess_snn.experiment.cost import COUNTS, cost_facts
     from chess_snn.games import get_game
     from chess_snn.games.base import Game
+    from chess_snn.nets.analysis.energy import ENERGY_MODELS
     from chess_snn.self_play import AskedPositions, asked_positions
     from chess_snn.types import Json
 
@@ -62,6 +63,9 @@ def cost_command(
     games: Annotated[
         int, typer.Option(min=1, max=10_000, help="Against itself, from random openings.")
     ] = 4,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show events where neurons send what changed, too.")
+    ] = False,
     seed: SeedOption = 0,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
@@ -70,9 +74,9 @@ def cost_command(
 
     It plays games against itself, and the search's evaluations are counted. On a sample of their
     positions, accumulates, multiply-accumulates and membrane updates are counted as NeuroBench
-    counts them, in float32 and with integer spikes as binary ones. Energy comes from two models,
-    which no chip has confirmed: the 45 nm convention, and a fair one that prices memory and has a
-    baseline of as many bits; see docs/spikes.md.
+    counts them, in float32 and with integer spikes as binary ones. Energy comes from three models,
+    which no chip has confirmed: the 45 nm convention, a fair one that prices memory and has a
+    baseline of as many bits, and an event-driven chip; see docs/spikes.md.
 
     chess-snn models cost campaigns/cpu-001@champion --simulations 200
     """
@@ -84,6 +88,8 @@ def cost_command(
         "model": chosen.label, "game": game.spec.name, "simulations": simulations, "seed": seed,
     } | cost_facts(network, asked)
     _print(body)
+    if stream:
+        _print_stream(body)
     if json_file is not None:
         write_json(json_file, body)
 
@@ -115,11 +121,14 @@ def _print(body: Json) -> None:
         f"evaluations, a game {body['moves_per_game']:,.0f} moves "
         f"({counted(body['games'], 'game')})."
     )
-    print_message("Energies are modelled, by two models with their terms below, and not measured.")
+    print_message(
+        "Energies are modelled, by three models with their terms below, and not measured."
+    )
     executed = next(iter(body["energy"]["fair"]["of"]))
     energies: Columns = {
         "45 nm": lambda row: joules_text(row["convention_pj"]),
         "fair": lambda row: joules_text(row["fair_pj"]),
+        "chip": lambda row: joules_text(row["chip_pj"]),
     }
     columns: Columns = {
         "layer": lambda row: row["name"],
@@ -137,6 +146,7 @@ def _print(body: Json) -> None:
     columns = {
         "layer": lambda row: row["name"], "neurons": lambda row: row["neurons"],
         "active": lambda row: f"{row['active'] / row['chances']:.1%}",
+        "changed": lambda row: f"{row['changed'] / row['num_neurons']:.1%}",
         "updates": lambda row: si_text(row["membrane_updates"]),
     }
     console.print(table_of(
@@ -157,7 +167,9 @@ def _print(body: Json) -> None:
         "footprint": f"{si_text(body['footprint_bytes'], 'B')}, as trained",
     })
     for kind, text in ENERGY_MODELS.items():
-        designs = body["energy"][kind]["of"]
+        designs = {
+            name: each for name, each in body["energy"][kind]["of"].items() if each["terms_pj"]
+        }
         terms = dict.fromkeys(term for each in designs.values() for term in each["terms_pj"])
         rows = [
             {"term": term} | {name: each["terms_pj"][term] for name, each in designs.items()}
@@ -173,6 +185,21 @@ def _print(body: Json) -> None:
             | {name: lambda row, name=name: joules_text(row[name]) for name in designs},
             left=("term",),
         ))
+
+
+def _print_stream(body: Json) -> None:
+    print_message(
+        "Searches ask about positions that resemble each other. Neurons that remember what they "
+        "sent may send the difference alone, one event each:"
+    )
+    rows = [{"memory": name} | events for name, events in body["stream"].items()]
+    console.print(table_of("Events of a position", rows, {
+        "they remember": lambda row: row["memory"],
+        "neurons that send": lambda row: f"{row['share']:.1%}",
+        "events": lambda row: si_text(row["events"]),
+        "spikes": lambda row: si_text(row["spikes"]),
+        "operations": lambda row: si_text(row["operations"]),
+    }, left=("they remember",)))
 
 
 def estimate(

@@ -1,4 +1,4 @@
-"""Work of a network for a position, a move and a game, and its energy by two models.
+"""Work of a network for a position, a move and a game, and its energy by three models.
 
 Every number is of one evaluation, times the evaluations that the search asks for.
 """
@@ -9,21 +9,32 @@ from dataclasses import asdict
 from typing import Final
 
 from chess_snn import nets
-from chess_snn.nets.analysis.energy import CONVENTION, FAIR, Estimate, estimate_energy
+from chess_snn.nets.analysis.energy import ENERGY_MODELS, Estimate, estimate_energy
 from chess_snn.self_play import AskedPositions
 from chess_snn.types import Json
 
 COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
 """Counts, named after the fields of :class:`chess_snn.nets.analysis.counts.WorkCounts`."""
-ENERGY_MODELS: Final = {"convention": CONVENTION, "fair": FAIR}
-"""Both models by name, with what they are: none is ever shown without the other."""
+REST, PREVIOUS, TWO_PLIES = "nothing", "the previous evaluation", "two plies before"
+"""Contents of the neurons' memory, against which changes are counted."""
 
 
 def cost_facts(network: nets.Network, asked: AskedPositions) -> Json:
     """Count on ``asked`` and estimate; counts and pJ are means of a position, a move or a game."""
     spec, config = network.spec, network.config
-    work = nets.count_work(network, nets.network_input(asked.planes, spec.board_shape))
-    estimates = estimate_energy(spec, config, work)
+    planes, before, previous = (
+        nets.network_input(words, spec.board_shape)
+        for words in (asked.planes, asked.before, asked.previous)
+    )
+    work = nets.count_work(network, planes)
+    # The baseline sends what it has in 8 bits: with all of its bits every number would change.
+    sending = nets.in_eight_bits(network)
+    stream = {
+        REST: nets.count_work(sending, planes),
+        PREVIOUS: nets.count_work(sending, planes, previous),
+        TWO_PLIES: nets.count_work(sending, planes, before),
+    }
+    estimates = estimate_energy(spec, config, work, stream[TWO_PLIES])
     times = {
         "position": 1.0, "move": asked.evaluations_per_move,
         "game": asked.evaluations_per_move * asked.moves_per_game,
@@ -40,7 +51,8 @@ def cost_facts(network: nets.Network, asked: AskedPositions) -> Json:
             unit: {count: factor * total for count, total in totals.items()}
             for unit, factor in times.items()
         },
-        "layers": _layers(work, estimates[0]),
+        "stream": {name: _events(counts) for name, counts in stream.items()},
+        "layers": _layers(work, estimates[0], stream[TWO_PLIES]),
         "energy": {
             kind: {
                 "model": text,
@@ -57,7 +69,15 @@ def cost_facts(network: nets.Network, asked: AskedPositions) -> Json:
     }
 
 
-def _layers(work: nets.WorkCounts, estimate: Estimate) -> list[Json]:
+def _events(counts: nets.WorkCounts) -> Json:
+    """Means of a position: an event is a neuron that sends its spikes, or their change."""
+    return {"share": counts.sender_share} | {
+        name: counts.total(count) / counts.num_positions
+        for name, count in (("events", "senders"), ("spikes", "active"), ("operations", "merged"))
+    }
+
+
+def _layers(work: nets.WorkCounts, estimate: Estimate, changes: nets.WorkCounts) -> list[Json]:
     """Means of a position by layer, with the energy of the first estimate."""
     neurons = iter(work.neurons.items())
     rows: list[Json] = []
@@ -66,7 +86,7 @@ def _layers(work: nets.WorkCounts, estimate: Estimate) -> list[Json]:
             fired_as, counts = None, asdict(work.synapses[name])
         else:  # what is called by its input here is called by its module elsewhere
             fired_as, found = next(neurons)
-            counts = asdict(found)
+            counts = asdict(found) | {"changed": changes.neurons[fired_as].senders}
         weights = {key: counts.pop(key) for key in ("weights", "zero_weights") if key in counts}
         rows.append(
             {"name": name, "neurons": fired_as} | weights

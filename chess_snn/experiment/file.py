@@ -304,7 +304,7 @@ question = "Do smaller batches learn more in the same time?"
 seeds = [1, 2, 3, 4]                # a claim needs four
 start = {preset = "smoke"}          # or {preset = "cpu", network = "shipped/chess-small"},
                                     # {fork = "campaigns/cpu-001", at = 14}, {dataset = "labels/"}
-budget = {minutes = 2, cores = 1}   # of each run; or games, or epochs of a dataset
+budget = {minutes = 1.5, cores = 1} # of each run; or games, or epochs of a dataset
 
 [settings]                          # of all variants, as `--set` takes them
 "self_play.games_per_iteration" = 64

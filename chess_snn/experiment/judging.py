@@ -22,8 +22,6 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-import numpy as np
-
 from chess_snn import __version__, nets
 from chess_snn.api.matches import play_match, player_of
 from chess_snn.campaign.configuration.loading import first_difference
@@ -333,10 +331,7 @@ class ExperimentRun:
                 games.append(play(number, _COST_PLIES))
                 seconds.append((time.perf_counter() - start) / games[-1].moves)
                 on_progress(number + 1, COST_GAMES)
-        asked = AskedPositions(
-            np.concatenate([each.planes for each in games]),
-            sum(each.evaluations for each in games), sum(each.moves for each in games), len(games),
-        )
+        asked = AskedPositions.joined(games)
         move_s = median(seconds)
         return cost_facts(network, asked) | {
             "parameters": network.num_parameters, "threads": num_cores(),

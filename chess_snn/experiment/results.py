@@ -13,7 +13,7 @@ from chess_snn.errors import UsageError
 from chess_snn.evaluation.comparison import elo_json
 from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
 from chess_snn.evaluation.scores import elo_difference
-from chess_snn.experiment.cost import ENERGY_MODELS
+from chess_snn.experiment.cost import TWO_PLIES
 from chess_snn.experiment.judging import (
     FILE,
     RESULTS,
@@ -25,6 +25,7 @@ from chess_snn.experiment.judging import (
 from chess_snn.experiment.tuning import Tuning
 from chess_snn.experiment.verdict import Verdict
 from chess_snn.known import APPROXIMATE_ELO
+from chess_snn.nets.analysis.energy import CHANGES, ENERGY_MODELS, SPIKING
 from chess_snn.types import Json
 
 TIME: Final = (
@@ -55,7 +56,7 @@ def results_json(work: ExperimentRun) -> Json:
     ``verdicts`` has an entry for each variant and budget, ``runs`` one for each variant and seed,
     ``matches`` one for each match against the first variant, and ``rows`` one for each run and
     budget, where ratings or costs were asked for. Differences are score above one half, or points.
-    Energies are pJ, by both models; they are not measured.
+    Energies are pJ, by all models; they are not measured.
     """
     rated = [part for part in work.parts if part.played]
     ratings = rate_on_ladder(
@@ -128,13 +129,18 @@ def _row(part: Part, rating: LadderRating | None) -> Json:
 def _costs(model: Model, cost: Json) -> Iterator[tuple[str, object]]:
     yield "neurons", neurons_text(cost)
     yield "spikes_per_evaluation", cost["counts"]["position"]["active"]
+    yield "changed_share", cost["stream"][TWO_PLIES]["share"]
     yield "evaluations_per_move", cost["evaluations"]["move"]
     for name, figure in (("move", "measured"), ("move_least", "least"), ("move_most", "most")):
         yield f"ms_per_move_{figure}", 1000 * cost["seconds"][name]
     for kind in ENERGY_MODELS:
         found = cost["energy"][kind]["of"]
-        # A spiking network spikes. A baseline skips its zeros in 8 bits, or is dense.
-        own = list(found) if cost["activation"] == "relu" else ["spiking"]
+        # A spiking network sends spikes or their changes. A baseline skips its zeros, or is dense.
+        own = [
+            name for name, each in found.items() if each["terms_pj"] and (
+                cost["activation"] == "relu" or name == SPIKING or name.endswith(CHANGES)
+            )
+        ]
         yield f"{kind}_model_pj", {
             unit: {name: found[name][f"{unit}_pj"] for name in own} for unit in ("position", "move")
         }
@@ -174,8 +180,10 @@ def _interval(row: Json, form: str, *names: str) -> str:
     return f"{mean:{form}} ({' to '.join(ends)})"
 
 
-def _energy(row: Json, model: str) -> str:
-    return joules_text(next(iter(row[f"{model}_model_pj"]["move"].values())))
+def _energy(row: Json, model: str, way: int = 0) -> str:
+    """Empty without costs, and in results that are older than the model."""
+    found = row.get(f"{model}_model_pj")
+    return joules_text([*found["move"].values()][way]) if found else ""
 
 
 Columns = dict[str, Callable[[Json], str]]
@@ -230,8 +238,11 @@ COSTS: Final[Columns] = {
     "Elo (95 %)": lambda row: _interval(row, ".0f", "elo", "elo_low", "elo_high"),
     "spikes": lambda row: si_text(row["spikes_per_evaluation"]) if row["cost"] else "",
     "ms,\nmeasured": lambda row: f"{row['ms_per_move_measured']:.1f}" if row["cost"] else "",
-    "45 nm\n(model)": lambda row: _energy(row, "convention") if row["cost"] else "",
-    "fair\n(model)": lambda row: _energy(row, "fair") if row["cost"] else "",
+    "45 nm\n(model)": lambda row: _energy(row, "convention"),
+    "fair\n(model)": lambda row: _energy(row, "fair"),
+    "chip\n(model)": lambda row: _energy(row, "chip"),
+    "changed": lambda row: f"{row['changed_share']:.1%}" if "changed_share" in row else "",
+    "changes,\nchip": lambda row: _energy(row, "chip", 1),
 }
 """A row a run and budget."""
 TABLES: Final[dict[str, tuple[str, Columns]]] = {

@@ -116,9 +116,10 @@ def _costs(rows: Sequence[Json]) -> dict[str, str]:
             "Elo and spikes", budgets,
             {"spikes in one evaluation (of ReLU: values above 0)": points("spikes_per_evaluation")},
         ),
-        ELO_ENERGY: _plot("Elo and energy of a move: two models, nothing measured", budgets, {
+        ELO_ENERGY: _plot("Elo and energy of a move: three models, nothing measured", budgets, {
             "µJ a move, 45 nm convention (model)": energies("convention"),
             "µJ a move, fair model (model)": energies("fair"),
+            "µJ a move, event-driven chip (model)": energies("chip"),
         }),
         ELO_TIME: _plot(
             "Elo and measured time", budgets,

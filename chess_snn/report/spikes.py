@@ -17,7 +17,7 @@ from chess_snn.campaign.viewing.lines import joules_text
 from chess_snn.data import state_rows
 from chess_snn.errors import CorruptDataError
 from chess_snn.later import torch
-from chess_snn.nets.analysis.energy import CONVENTION, FAIR, estimate_energy
+from chess_snn.nets.analysis.energy import ENERGY_MODELS, estimate_energy
 from chess_snn.nets.analysis.operations import count_operations
 from chess_snn.report.charts import Table, table_of
 from chess_snn.report.facts import CampaignFacts
@@ -104,7 +104,7 @@ def _raster(
 
 
 def work_of(facts: CampaignFacts, network: nets.Network) -> Work | None:
-    """Operations of one evaluation, counted on self-play, and their energy by both models.
+    """Operations of one evaluation, counted on self-play, and their energy by all models.
 
     None where the games were removed.
 
@@ -128,10 +128,13 @@ def work_of(facts: CampaignFacts, network: nets.Network) -> Work | None:
         table_of("Operations of one evaluation", counts, {
             "count": lambda row: row[0], "an evaluation": lambda row: f"{row[1]:,.0f}",
         }),
-        table_of("Energy of one evaluation, by two models", estimate_energy(spec, config, work), {
+        table_of("Energy of one evaluation, by three models", estimate_energy(spec, config, work), {
             "executed as": lambda estimate: estimate.name,
-            CONVENTION: lambda estimate: joules_text(sum(estimate.convention.values())),
-            FAIR: lambda estimate: joules_text(sum(estimate.fair.values())),
+        } | {
+            text: lambda estimate, kind=kind: (
+                joules_text(sum(terms.values())) if (terms := getattr(estimate, kind)) else ""
+            )
+            for kind, text in ENERGY_MODELS.items()
         }),
     ])
 

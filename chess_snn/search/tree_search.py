@@ -93,6 +93,18 @@ class _LastRun(NamedTuple):
         return sources
 
 
+class AskedLines(NamedTuple):
+    """Lines of the trees that lead to B positions."""
+
+    rows: Int32Array
+    """int32[B]: the tree of each; those of one tree stand together, in the order of its nodes."""
+    depths: Int32Array
+    """int32[B]: steps below the root, 2 for all that are deeper."""
+    states: UInt64Array
+    """uint64[B, W]: the position two steps before; one step below the root, the root; undefined of
+    a root."""
+
+
 class TreeSearch:
     """Grows one tree a game by a fixed number of simulations.
 
@@ -146,6 +158,8 @@ class TreeSearch:
         trees, game, num_games = self._trees, self._game, len(batch)
         self._wave.begin()
         rows = self._rows_to_plant(batch, keys, plies)
+        self._wave.asked_rows = rows.astype(np.int32)
+        self._wave.asked_nodes = np.zeros_like(self._wave.asked_rows)
         answer = self._wave.ask(batch.state[rows], batch.legal_actions[rows], batch.num_legal[rows])
         plant(
             trees, rows, batch.state, batch.legal_actions, batch.num_legal,
@@ -176,6 +190,17 @@ class TreeSearch:
         if self._keeps_trees:
             self._last = _LastRun(keys, plies)
         return self._result
+
+    def asked_lines(self) -> AskedLines:
+        """Return the lines to what the network is being asked, or was asked last.
+
+        An evaluator that is being called may ask this of its search.
+        """
+        rows, nodes = self._wave.asked_rows, self._wave.asked_nodes
+        parents = np.where(nodes > 0, self._trees.parent[rows, nodes], 0)
+        before = np.where(parents > 0, self._trees.parent[rows, parents], 0)
+        depths = (nodes > 0).astype(np.int32) + (parents > 0)
+        return AskedLines(rows, depths, self._trees.state[rows, before])
 
     def inspect(self, row: int) -> RootReport:
         """Return what the last run found at ``row`` of its batch; valid until the next run."""

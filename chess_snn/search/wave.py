@@ -50,6 +50,10 @@ class Wave:
         """uint8[L]."""
         self.answers: Int32Array = np.empty(most_leaves, np.int32)
         """int32[L]: which row of the network's answer is that of the leaf, if it was asked."""
+        self.asked_rows: Int32Array = np.empty(0, np.int32)
+        """int32[B]: the tree of each position that the network was asked about last."""
+        self.asked_nodes: Int32Array = np.empty(0, np.int32)
+        """int32[B]: its node there."""
         self.events: Float32Array = np.empty((most_leaves, 0), np.float32)
         """float32[>= count, M] of the last wave: the probabilities of each leaf's listed events, 0
         where a player is to move; no columns in a game without chance events."""
@@ -74,6 +78,7 @@ class Wave:
         is_open = (leaf.num_legal[:count] > 0) & (wins == NO_ACTION)
         asked = np.flatnonzero(is_open & (self.is_new[:count] > 0))
         self.answers[asked] = np.arange(len(asked))
+        self.asked_rows, self.asked_nodes = self.rows[asked], self.leaves[asked]
         num_legal = leaf.num_legal[asked]
         if self._game.spec.is_stochastic:
             self.events = self._game.event_probabilities(leaf.state[:count])

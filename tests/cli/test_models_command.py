@@ -192,7 +192,7 @@ def test_what_a_network_costs(chess_snn, tmp_path, game):
     made.make_weights(tmp_path / "net.safetensors", game=game)
     done = chess_snn(
         "models", "cost", "net.safetensors", "--positions", 5, "--simulations", 2, "--games", 1,
-        "--json-file", "cost.json",
+        "--json-file", "cost.json", "--stream",
     )
     assert (done.returncode, done.stderr) == (0, "")
     body = json.loads((tmp_path / "cost.json").read_text())
@@ -204,7 +204,11 @@ def test_what_a_network_costs(chess_snn, tmp_path, game):
         layers = sum(layer.get(count, 0) for layer in body["layers"])
         assert layers == pytest.approx(number)
         assert body["counts"]["game"][count] == pytest.approx(number * evaluations["game"])
-    assert list(body["energy"]) == ["convention", "fair"]
+    assert list(body["energy"]) == ["convention", "fair", "chip"]
+    assert body["stream"]["nothing"]["spikes"] == pytest.approx(body["counts"]["position"]["active"])
+    for name, events in body["stream"].items():
+        assert 0 < events["share"] <= 1
+        assert name in done.stdout
     for model in body["energy"].values():
         assert model["model"][1:] in done.stdout, "with the models' names"
         for each in model["of"].values():

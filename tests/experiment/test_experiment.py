@@ -58,7 +58,7 @@ def test_every_variant_has_a_verdict_with_each_budget_and_in_equal_time(finished
         assert verdict["num_seeds"] == len(SEEDS)
 
 
-def test_every_run_has_figures_and_costs_by_both_models(finished):
+def test_every_run_has_figures_and_costs_by_all_models(finished):
     body = results(finished)
     assert {(each["variant"], each["seed"]) for each in body["runs"]} == {
         (name, seed) for name in NAMES for seed in SEEDS}
@@ -70,7 +70,7 @@ def test_every_run_has_figures_and_costs_by_both_models(finished):
         assert row["elo_low"] is not None or row["elo_high"] is not None
         assert row["ms_per_move_least"] <= row["ms_per_move_measured"]
         assert row["spikes_per_evaluation"] > 0
-        for model in ("convention", "fair"):
+        for model in ("convention", "fair", "chip"):
             energies = row[f"{model}_model_pj"]
             assert ("spiking" in energies["move"]) is (row["variant"] != "relu")
             for name, energy in energies["move"].items():
@@ -87,7 +87,7 @@ def test_plots_have_every_variant(finished, name):
         assert any(variant in text for text in texts), variant
     assert sum(element.tag.endswith("circle") for element in root.iter()) >= len(NAMES)
     axes = [text for text in texts if text.startswith("µJ")]
-    assert len(axes) == (2 if name == "elo-energy.svg" else 0)
+    assert len(axes) == (3 if name == "elo-energy.svg" else 0)
     assert all("(model)" in axis for axis in axes)
 
 

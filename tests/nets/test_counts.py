@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from chess_snn.nets import NetConfig, build_network, count_spikes, count_work, net_config
+from chess_snn.nets import (
+    NetConfig,
+    build_network,
+    count_spikes,
+    count_work,
+    in_eight_bits,
+    net_config,
+    record_activity,
+)
 
 EDGE_SUM = 22
 """Outputs that the squares of a line of 8 reach with a kernel of 3: 6 of 3, and 2 of 2."""
@@ -102,3 +110,58 @@ def test_membranes_of_silent_neurons_approach_their_limit(spec):
     assert work.neurons["blocks.0.neurons1"].membrane_updates == 4 * 2 * 64
     assert work.neurons["blocks.0.neurons2"].membrane_updates == 2 * 64
     assert math.isclose(work.activation_sparsity, 1.0)
+
+
+def plain_changes(network, new, old):
+    """Events and operations of a line of two evaluations, with loops and one position at a time."""
+    now, then = (record_activity(network, planes[None])[0] for planes in (new, old))
+    steps = {
+        name: layer.spikes_TX.astype(int) - then[name].spikes_TX for name, layer in now.items()
+    }
+    layers = dict(network.named_modules())
+    operations = 0
+    for first, second in (("stem", None), ("blocks.0.conv2", "blocks.0.neurons2")):
+        planes = (new - old).abs().numpy()[: network.num_planes]
+        change = np.abs(steps[second][0]) if second else planes
+        weights = layers[first].conv.weight.detach().numpy() != 0
+        for c, y, x in np.argwhere(change):
+            for ky, kx in np.ndindex(3, 3):
+                if 0 <= y + 1 - ky < 8 and 0 <= x + 1 - kx < 8:
+                    operations += int(change[c, y, x]) * int(weights[:, c, ky, kx].sum())
+    return steps, operations
+
+
+@pytest.mark.parametrize("pairs", [8, pytest.param(1000, marks=pytest.mark.slow)])
+def test_changes_are_those_of_a_plain_reference(spec, positions, pairs):
+    config = net_config("tiny", blocks=1, channels=4, levels=4).with_activation("ilif")
+    network = build_network(spec, config, 0)
+    with torch.no_grad():
+        network.blocks[0].conv2.conv.weight[1].zero_()
+    rows = np.random.default_rng(0).integers(len(positions.planes), size=(2, pairs))
+    new, old = (positions[row].tensor() for row in rows)
+    work = count_work(network, new, old)
+    events, spikes, operations = 0, 0, 0
+    for k in range(pairs):
+        steps, done = plain_changes(network, new[k], old[k])
+        events += sum(int((step != 0).sum()) for step in steps.values())
+        spikes += sum(int(np.abs(step).sum()) for step in steps.values())
+        operations += done
+    assert (work.total("senders"), work.total("active")) == (events, spikes)
+    counted = [work.synapses[name].accumulates for name in ("stem", "blocks.0.conv2")]
+    assert sum(counted) == operations > 0
+    assert work.sender_share == pytest.approx(
+        events / pairs / sum(step[0].size for step in steps.values())
+    )
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_nothing_changes_after_the_same_position_and_all_is_sent_from_rest(spec, positions, name):
+    planes = positions[:6].tensor()
+    network = in_eight_bits(build_network(spec, CONFIGS[name], 0))
+    same, rest = count_work(network, planes, planes), count_work(network, planes, 0 * planes)
+    counts = ("active", "senders", "accumulates", "multiply_accumulates", "merged", "received")
+    assert not any(same.total(count) for count in (*counts, "membrane_updates"))
+    alone = count_work(network, planes)
+    assert {count: rest.total(count) for count in counts} == {
+        count: alone.total(count) for count in counts
+    }

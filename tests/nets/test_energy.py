@@ -1,8 +1,9 @@
-"""The two models of energy, by hand and against each other."""
+"""The three models of energy, by hand and against each other."""
 
 import math
 
 import pytest
+import torch
 
 from chess_snn.nets import NetConfig, build_network, count_work, net_config
 from chess_snn.nets.analysis.energy import estimate_energy
@@ -33,6 +34,9 @@ def test_a_baseline_has_as_many_bits_as_spikes_say(spec, positions, config, name
     for each in estimates.values():
         assert set(each.fair) == FAIR_TERMS
         assert set(each.convention) == {"accumulates", "multiply-accumulates"}
+        assert set(each.chip) == (
+            set() if each.name == "ReLU, float32" else {"synaptic operations", "neurons", "events"}
+        )
 
 
 def test_the_convention_prices_operations_alone(spec, positions):
@@ -96,6 +100,42 @@ def test_terms_of_the_fair_model_by_hand(spec, positions):
 def test_layers_add_up(spec, positions):
     estimates, _ = estimates_of(spec, positions, ILIF)
     for each in estimates.values():
-        for kind in ("convention", "fair"):
+        for kind in ("convention", "fair", "chip"):
             layers = [sum(getattr(layer, kind).values()) for layer in each.layers.values()]
             assert sum(layers) == pytest.approx(sum(getattr(each, kind).values()))
+
+
+def test_the_chip_prices_what_is_sent(spec, positions):
+    estimates, work = estimates_of(spec, positions, ILIF)
+    chip, updates = estimates["spiking"].chip, work.total("membrane_updates") / NUM_POSITIONS
+    ticks = ILIF.virtual_ticks * work.total("num_neurons") / NUM_POSITIONS
+    assert chip == pytest.approx({
+        "synaptic operations": 23.6 * NUM_POSITIONS**-1 * (
+            work.total("accumulates") + work.total("multiply_accumulates")
+        ),
+        "neurons": 81 * updates + 52 * (ticks - updates),
+        "events": 1.7 * work.total("active") / NUM_POSITIONS,
+    })
+
+
+def test_changes_cost_what_differs(spec, positions):
+    """Nothing where nothing changed, but weights and idle neurons; from rest, every event."""
+    planes = positions[:NUM_POSITIONS].tensor()
+    network = build_network(spec, ILIF, 0)
+    work = count_work(network, planes)
+
+    def changes(before):
+        found = estimate_energy(spec, ILIF, work, count_work(network, planes, before))
+        estimates = {each.name: each for each in found}
+        return estimates["3-bit, changes"], estimates["3-bit, zeros skipped"]
+
+    still, _ = changes(planes)
+    neurons = work.total("num_neurons") / NUM_POSITIONS
+    assert still.chip == pytest.approx(
+        {"synaptic operations": 0, "neurons": 52 * neurons, "events": 0}
+    )
+    assert {term for term, energy in still.fair.items() if energy} == {"weights", "shortcuts"}
+    rest, skipped = changes(torch.zeros_like(planes))
+    for term in ("synaptic operations", "events"):
+        assert rest.chip[term] == pytest.approx(skipped.chip[term])
+    assert rest.convention == pytest.approx(skipped.convention)

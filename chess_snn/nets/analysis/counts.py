@@ -11,6 +11,9 @@ an integrate-and-fire neuron without leak (:mod:`chess_snn.nets.model.integer_ne
 see means over the ticks: they multiply, but for positions in which every mean is 0 or 1. What only
 training asks for, the plies left, is left out; the policy is read for all actions, legal or not.
 
+Where each position follows another one, *changes* can be counted in place of spikes: what neurons
+of a sigma-delta network send (arXiv 2310.03251), which remember what they sent last.
+
 Dimensions: T ticks, B batch, P planes, C channels, O outputs, H and W board, F features, X any.
 """
 
@@ -97,6 +100,10 @@ class SynapseCounts:
     """Effective operations, had each neuron sent one number in place of its spikes."""
     merged_dense: int = 0
     """The same with zeros."""
+    received: int = 0
+    """Numbers that came in and were not 0, the spikes of a neuron being one number."""
+    inputs: int = 0
+    """All that came in."""
     weights: int = 0
     zero_weights: int = 0
 
@@ -109,8 +116,12 @@ class NeuronCounts:
     """Binary spikes; in the baseline, values above 0."""
     chances: int = 0
     """Most spikes that there could have been."""
+    senders: int = 0
+    """Neurons that sent anything."""
+    num_neurons: int = 0
     membrane_updates: int = 0
-    """All in the first tick, later those that changed a membrane; 0 in the baseline."""
+    """All in the first tick, later those that changed a membrane; 0 in the baseline. Of changes,
+    the neurons whose currents differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,11 @@ class WorkCounts:
     def activation_sparsity(self) -> float:
         """Share of neurons and virtual ticks without a spike, or of values that are 0."""
         return 1 - self.total("active") / self.total("chances")
+
+    @property
+    def sender_share(self) -> float:
+        """Share of neurons that sent anything: *active* ones or, of changes, *changed* ones."""
+        return self.total("senders") / self.total("num_neurons")
 
     @property
     def connection_sparsity(self) -> float:
@@ -200,26 +216,52 @@ def measuring_spike_rate(
 
 
 @torch.no_grad()
-def count_work(network: Network, planes_BPHW: Tensor) -> WorkCounts:
+def count_work(
+    network: Network, planes_BPHW: Tensor, before_BPHW: Tensor | None = None
+) -> WorkCounts:
     """Count what ``network`` does for B >= 1 positions, in float32.
 
     It is evaluated with its running statistics and left as it was.
+
+    Args:
+        network: spiking, or a baseline.
+        planes_BPHW: of the positions.
+        before_BPHW: of the positions that they follow. Then layers get and send what differs from
+            there, and these differences are counted as spikes are. Planes of zeros are rest:
+            nothing was sent, so everything is.
     """
     config, board_shape = network.config, network.spec.board_shape
     synapses: dict[str, Counter[str]] = defaultdict(Counter)
     neurons: dict[str, Counter[str]] = defaultdict(Counter)
+    of_changes = before_BPHW is not None
+    follows_B = torch.zeros(0)
+
+    def sent(numbers: Tensor, axis: int) -> Tensor:
+        """The numbers, or their differences, with B positions along ``axis``."""
+        if not of_changes:
+            return numbers
+        new, old = numbers.movedim(axis, 0).chunk(2)
+        old = old * follows_B.view(-1, *[1] * (old.ndim - 1))
+        return (new - old).abs().movedim(0, axis)
 
     def see(name: str, layer: nn.Module, inputs: Tensor, outputs: Tensor) -> None:
         if isinstance(layer, Neurons):
-            neurons[name].update(_neuron_counts(config, inputs, outputs))
+            currents, fired = sent(inputs, axis=1), sent(outputs, axis=1)
+            neurons[name].update(_neuron_counts(config, currents, fired, of_changes=of_changes))
         elif isinstance(layer, ConvNorm | nn.Linear) and name != _TRAINING_ONLY:
             weight = layer.conv.weight if isinstance(layer, ConvNorm) else layer.weight
-            synapses[name].update(_operations(config, name, weight, board_shape, inputs))
+            numbers = sent(inputs, axis=0 if name in READOUTS else 1)
+            synapses[name].update(_operations(config, name, weight, board_shape, numbers))
             synapses[name] |= _weights(weight)
 
     with watching(network, (ConvNorm, nn.Linear, Neurons), see):
         for first in range(0, len(planes_BPHW), _CHUNK):
-            network(planes_BPHW[first : first + _CHUNK])
+            rows = slice(first, first + _CHUNK)
+            if before_BPHW is None:
+                network(planes_BPHW[rows])
+            else:
+                follows_B = before_BPHW[rows].flatten(1).any(1).to(planes_BPHW)
+                network(torch.cat([planes_BPHW[rows], before_BPHW[rows]]))
     return WorkCounts(
         {name: SynapseCounts(**counts) for name, counts in synapses.items()},
         {name: NeuronCounts(**counts) for name, counts in neurons.items()},
@@ -242,11 +284,15 @@ def _operations(
 
     if name == STEM:
         done = effective(inputs)
-        return {"accumulates": done, "dense": dense, "merged": done, "merged_dense": dense}
+        return {
+            "accumulates": done, "dense": dense, "merged": done, "merged_dense": dense,
+            "received": int(inputs.count_nonzero()), "inputs": inputs.numel(),
+        }
     if config.is_spiking and name not in READOUTS:
         return {
             "accumulates": effective(inputs), "dense": dense * config.most_spikes,
             "merged": effective(inputs.any(0)), "merged_dense": dense // config.ticks,
+            "received": int(inputs.any(0).sum()), "inputs": inputs[0].numel(),
         }
     values_BX = inputs if name in READOUTS else inputs[0]
     is_zero, is_one = values_BX == 0, values_BX == config.most_spikes
@@ -255,6 +301,7 @@ def _operations(
     return {
         "accumulates": binary, "multiply_accumulates": others,
         "dense": dense, "merged": binary + others, "merged_dense": dense,
+        "received": int(values_BX.count_nonzero()), "inputs": values_BX.numel(),
     }
 
 
@@ -274,17 +321,26 @@ def _weights(weight: Tensor) -> Counter[str]:
     return Counter(weights=weight.numel(), zero_weights=int((weight == 0).sum()))
 
 
-def _neuron_counts(config: NetConfig, current_TBX: Tensor, fired_TBX: Tensor) -> dict[str, int]:
-    if not config.is_spiking:
-        return {"active": int(fired_TBX.count_nonzero()), "chances": fired_TBX.numel()}
-    if config.activation == "ilif":
+def _neuron_counts(
+    config: NetConfig, current_TBX: Tensor, fired_TBX: Tensor, *, of_changes: bool
+) -> dict[str, int]:
+    senders = {
+        "senders": int(fired_TBX.any(0).sum()),
+        "num_neurons": fired_TBX.numel() // len(fired_TBX),
+    }
+    if of_changes:
+        updates = int(current_TBX.any(0).sum())
+    elif not config.is_spiking:
+        updates = 0
+    elif config.activation == "ilif":
         # The first of a neuron's spikes falls into the tick of its current; each later one takes
         # the threshold from the membrane in a tick of its own.
         updates = fired_TBX.numel() + round(float(_sum((fired_TBX - 1).clamp_min(0))))
     else:
         updates = _membrane_updates(config, current_TBX)
-    return {
-        "active": round(float(_sum(fired_TBX))),
+    spikes = fired_TBX if config.is_spiking else fired_TBX != 0
+    return senders | {
+        "active": round(float(_sum(spikes))),
         "chances": config.most_spikes * fired_TBX.numel(), "membrane_updates": updates,
     }
 
