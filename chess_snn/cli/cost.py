@@ -135,7 +135,6 @@ def _print(body: Json) -> None:
         "accum.": lambda row: si_text(row["accumulates"]),
         "mult.-acc.": lambda row: si_text(row["multiply_accumulates"]),
         "dense": lambda row: si_text(row["dense"]),
-        "zero weights": lambda row: f"{row['zero_weights'] / row['weights']:.1%}",
     }
     layers = body["layers"]
     console.print(table_of(
@@ -144,14 +143,14 @@ def _print(body: Json) -> None:
         left=("layer",),
     ))
     columns = {
-        "layer": lambda row: row["name"], "neurons": lambda row: row["neurons"],
+        "layer": lambda row: row["name"],
         "active": lambda row: f"{row['active'] / row['chances']:.1%}",
         "changed": lambda row: f"{row['changed'] / row['num_neurons']:.1%}",
         "updates": lambda row: si_text(row["membrane_updates"]),
     }
     console.print(table_of(
         None, [row for row in layers if row["neurons"] is not None], columns | energies,
-        left=("layer", "neurons"),
+        left=("layer",),
     ))
     console.print(table_of(
         None,
@@ -188,10 +187,7 @@ def _print(body: Json) -> None:
 
 
 def _print_stream(body: Json) -> None:
-    print_message(
-        "Searches ask about positions that resemble each other. Neurons that remember what they "
-        "sent may send the difference alone, one event each:"
-    )
+    print_message("Neurons that remember what they sent may send the difference, as one event:")
     rows = [{"memory": name} | events for name, events in body["stream"].items()]
     console.print(table_of("Events of a position", rows, {
         "they remember": lambda row: row["memory"],

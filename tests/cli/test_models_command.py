@@ -205,7 +205,8 @@ def test_what_a_network_costs(chess_snn, tmp_path, game):
         assert layers == pytest.approx(number)
         assert body["counts"]["game"][count] == pytest.approx(number * evaluations["game"])
     assert list(body["energy"]) == ["convention", "fair", "chip"]
-    assert body["stream"]["nothing"]["spikes"] == pytest.approx(body["counts"]["position"]["active"])
+    active = body["counts"]["position"]["active"]
+    assert body["stream"]["nothing"]["spikes"] == pytest.approx(active)
     for name, events in body["stream"].items():
         assert 0 < events["share"] <= 1
         assert name in done.stdout
