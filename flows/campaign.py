@@ -67,6 +67,7 @@ from chess_snn.flows.listeners import (
 from chess_snn.flows.prefect_errors import log_sentences, quiet_terminal
 from chess_snn.flows.servers import call_with_server
 from chess_snn.interrupts import listen_again
+from chess_snn.joules import counters_if_installed
 from chess_snn.tasks import compute, record, remote
 from chess_snn.tasks.compute import TRAINER, run_on_device
 from chess_snn.tasks.progress import ProgressBoard
@@ -206,7 +207,10 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         stack.enter_context(tags(campaign_tag(folder.campaign_id)))
         # The only one, so that no two threads rebuild the same artifact.
         rebuilder = rebuilder_of(folder, board)
-        run = CampaignRun(folder, pool, board, clock)
+        energy = counters_if_installed()
+        if energy is not None and (note := energy.lap().note):
+            board.message(f"joules are not measured: {note}")
+        run = CampaignRun(folder, pool, board, clock, energy)
         stack.enter_context(compute.rebuilds_by(rebuilder.run))
         if not is_warm(folder):
             entropy_ratio = rebuilder.run(partial(prepare_first_generation, folder))

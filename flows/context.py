@@ -35,6 +35,7 @@ from prefect.utilities.engine import link_state_to_task_run_result
 from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.store.plans import CampaignClock, ProgressPlan
 from chess_snn.flows.links import link_report
+from chess_snn.joules import EnergyCounters
 from chess_snn.tasks import compute
 from chess_snn.tasks.cluster.worker_pool import WorkerPool
 from chess_snn.tasks.progress import ProgressBoard, Stage
@@ -183,6 +184,8 @@ class CampaignRun:
     pool: WorkerPool
     board: ProgressBoard
     clock: CampaignClock
+    energy: EnergyCounters | None
+    """None without the extra ``energy``."""
 
 
 def show_in_mlflow(run: CampaignRun, iteration: int, after: PrefectFuture[Any]) -> bool:

@@ -262,7 +262,8 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     promoted = stages.promote.submit(
         folder, handoff.plan, [done.result for done in played], training_facts, evaluation,
         promotion, seconds, run.clock.elapsed_s,
-        use_before.until(pool.use), wait_for=[last_task],
+        use_before.until(pool.use), run.energy.lap().total if run.energy else None,
+        wait_for=[last_task],
     )
     receipt: Receipt = promoted.result()
     show_in_mlflow(run, number, after=promoted)

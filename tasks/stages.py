@@ -191,6 +191,7 @@ def promote(
     seconds: StageSeconds,
     elapsed_s: float,
     devices: DeviceUse | None,
+    joules: float | None,
 ) -> Receipt:
     """Commit the receipt of the iteration, which names the champion from now on.
 
@@ -217,6 +218,7 @@ def promote(
         promotion=promotion,
         is_warm=begins_trained(folder),
         devices=devices,
+        joules=joules,
     )
     failpoint("receipt.begins")
     write_receipt(folder, receipt)

@@ -44,9 +44,10 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.viewing.lines import joules_text, si_text
     from chess_snn.data import write_json
     from chess_snn.evaluation.matches import default_max_plies
-    from chess_snn.experiment.cost import COUNTS, cost_facts
+    from chess_snn.experiment.cost import COUNTS, cost_facts, measured_json, measured_text
     from chess_snn.games import get_game
     from chess_snn.games.base import Game
+    from chess_snn.joules import EnergyCounters
     from chess_snn.nets.analysis.energy import ENERGY_MODELS
     from chess_snn.self_play import AskedPositions, asked_positions
     from chess_snn.types import Json
@@ -66,6 +67,9 @@ def cost_command(
     stream: Annotated[
         bool, typer.Option("--stream", help="Show events where neurons send what changed, too.")
     ] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure joules, where the machine has a counter.")
+    ] = False,
     seed: SeedOption = 0,
     device: NetworkDeviceOption = "cpu",
     json_file: JsonFile = None,
@@ -83,10 +87,13 @@ def cost_command(
     chosen = find_model(model)
     game = get_game(chosen.game)
     network = chosen.load(game)
-    asked = _play(game, chosen, network, simulations, games, positions, seed, device)
+    energy = EnergyCounters() if measure else None
+    asked = _play(game, chosen, network, simulations, games, positions, seed, device, energy)
     body = {
         "model": chosen.label, "game": game.spec.name, "simulations": simulations, "seed": seed,
     } | cost_facts(network, asked)
+    if energy is not None:
+        body["measured"] = measured_json(energy.lap(), asked)
     _print(body)
     if stream:
         _print_stream(body)
@@ -96,12 +103,14 @@ def cost_command(
 
 def _play(
     game: Game, chosen: Model, network: nets.Network, simulations: int, games: int, positions: int,
-    seed: int, device: str,
+    seed: int, device: str, energy: EnergyCounters | None,
 ) -> AskedPositions:
     with (
         nets.make_evaluator(network, device=device, precision=chosen.precision) as evaluator,
         work_bar("playing", "games over") as on_progress,
     ):
+        if energy is not None:
+            energy.lap()
         return asked_positions(
             game, evaluator, chosen.search, simulations=simulations, num_games=games,
             num_positions=positions, max_plies=default_max_plies(game.spec), seed=seed,
@@ -121,9 +130,9 @@ def _print(body: Json) -> None:
         f"evaluations, a game {body['moves_per_game']:,.0f} moves "
         f"({counted(body['games'], 'game')})."
     )
-    print_message(
-        "Energies are modelled, by three models with their terms below, and not measured."
-    )
+    print_message("Energies below are modelled, by three models with their terms.")
+    if (measured := body.get("measured")) is not None:
+        print_message(measured_text(measured))
     executed = next(iter(body["energy"]["fair"]["of"]))
     energies: Columns = {
         "45 nm": lambda row: joules_text(row["convention_pj"]),

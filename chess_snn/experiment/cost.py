@@ -9,12 +9,15 @@ from dataclasses import asdict
 from typing import Final
 
 from chess_snn import nets
+from chess_snn.campaign.viewing.lines import joules_text
+from chess_snn.joules import Joules
 from chess_snn.nets.analysis.energy import ENERGY_MODELS, Estimate, estimate_energy
 from chess_snn.self_play import AskedPositions
 from chess_snn.types import Json
 
 COUNTS: Final = ("accumulates", "multiply_accumulates", "dense", "active", "membrane_updates")
 """Counts, named after the fields of :class:`chess_snn.nets.analysis.counts.WorkCounts`."""
+PJ_PER_J: Final = 1e12
 REST, PREVIOUS, TWO_PLIES = "nothing", "the previous evaluation", "two plies before"
 """Contents of the neurons' memory, against which changes are counted."""
 
@@ -67,6 +70,31 @@ def cost_facts(network: nets.Network, asked: AskedPositions) -> Json:
             for kind, text in ENERGY_MODELS.items()
         },
     }
+
+
+def measured_json(joules: Joules, asked: AskedPositions) -> Json:
+    """Joules of 1,000 evaluations and of a move, over the lap in which ``asked`` was played."""
+    total = joules.total
+    return {"counters": joules.counters, "note": joules.note, "seconds": joules.seconds} | {
+        f"joules_{unit}": None if total is None else total * count
+        for unit, count in {
+            "1000_evaluations": 1000 / asked.evaluations, "move": 1 / asked.moves
+        }.items()
+    }
+
+
+def measured_text(measured: Json) -> str:
+    """Return one line of it."""
+    if measured["joules_move"] is None:
+        return f"Measured: nothing, {measured['note']}."
+    joules = {
+        unit: PJ_PER_J * measured[f"joules_{unit}"] for unit in ("1000_evaluations", "move")
+    }
+    return (
+        f"Measured: {joules_text(joules['1000_evaluations'])} for 1,000 evaluations, "
+        f"{joules_text(joules['move'])} a move, by the counters of {measured['counters']}; "
+        "all that the machine did is in it."
+    )
 
 
 def _events(counts: nets.WorkCounts) -> Json:

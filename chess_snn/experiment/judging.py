@@ -35,12 +35,13 @@ from chess_snn.evaluation.ladder.available import AvailablePlayers, available_pl
 from chess_snn.evaluation.ladder.ladder import read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.experiment.cost import cost_facts
+from chess_snn.experiment.cost import cost_facts, measured_json
 from chess_snn.experiment.file import Experiment
 from chess_snn.experiment.rating import ENGINE_S, RatingGames
 from chess_snn.experiment.runs import Run, RunOne, Slot, find_slots, run_all, run_on
 from chess_snn.experiment.verdict import Verdict, over_seeds
 from chess_snn.games import get_game
+from chess_snn.joules import counters_if_installed
 from chess_snn.search import MAX_SIMULATIONS
 from chess_snn.self_play import AskedPositions, asked_positions
 from chess_snn.types import Json, LogFn, Progress
@@ -325,15 +326,18 @@ class ExperimentRun:
                 )
 
             play(0, plies=2)  # compiles, and allocates
+            energy = counters_if_installed()
             games, seconds = [], []
             for number in range(COST_GAMES):
                 start = time.perf_counter()
                 games.append(play(number, _COST_PLIES))
                 seconds.append((time.perf_counter() - start) / games[-1].moves)
                 on_progress(number + 1, COST_GAMES)
+            joules = energy.lap() if energy is not None else None
         asked = AskedPositions.joined(games)
         move_s = median(seconds)
         return cost_facts(network, asked) | {
+            "measured": None if joules is None else measured_json(joules, asked),
             "parameters": network.num_parameters, "threads": num_cores(),
             "seconds": {
                 "move": move_s, "move_least": min(seconds), "move_most": max(seconds),

@@ -13,7 +13,7 @@ from chess_snn.errors import UsageError
 from chess_snn.evaluation.comparison import elo_json
 from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
 from chess_snn.evaluation.scores import elo_difference
-from chess_snn.experiment.cost import TWO_PLIES
+from chess_snn.experiment.cost import PJ_PER_J, TWO_PLIES
 from chess_snn.experiment.judging import (
     FILE,
     RESULTS,
@@ -133,6 +133,7 @@ def _costs(model: Model, cost: Json) -> Iterator[tuple[str, object]]:
     yield "evaluations_per_move", cost["evaluations"]["move"]
     for name, figure in (("move", "measured"), ("move_least", "least"), ("move_most", "most")):
         yield f"ms_per_move_{figure}", 1000 * cost["seconds"][name]
+    yield "joules_per_move_measured", cost["measured"] and cost["measured"]["joules_move"]
     for kind in ENERGY_MODELS:
         found = cost["energy"][kind]["of"]
         # A spiking network sends spikes or their changes. A baseline skips its zeros, or is dense.
@@ -243,6 +244,9 @@ COSTS: Final[Columns] = {
     "chip\n(model)": lambda row: _energy(row, "chip"),
     "changed": lambda row: f"{row['changed_share']:.1%}" if "changed_share" in row else "",
     "changes,\nchip": lambda row: _energy(row, "chip", 1),
+    "energy,\nmeasured": lambda row: (
+        joules_text(PJ_PER_J * joules) if (joules := row.get("joules_per_move_measured")) else ""
+    ),
 }
 """A row a run and budget."""
 TABLES: Final[dict[str, tuple[str, Columns]]] = {

@@ -65,6 +65,9 @@ class Receipt:
     """Whether the campaign began with a pretrained network."""
     devices: DeviceUse | None = None
     """How busy the devices were."""
+    joules: float | None = None
+    """Joules since the receipt before, by the counters of the machine that finished it; other
+    programs' and pauses' are in them."""
 
     def __post_init__(self) -> None:
         if not self.shards:

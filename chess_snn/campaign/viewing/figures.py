@@ -180,6 +180,8 @@ _FIGURES: Final = (
            better="up", places=("run", "watch")),
     Figure("devices", "device_memory_gib", "memory of each device, GiB", ".1f",
            _of(_DEVICES, "memory_gib"), places=("run", "watch")),
+    Figure("devices", "joules", "joules, measured on this machine", ",.0f", attrgetter("joules"),
+           better="down", places=("run",)),
     Figure("devices", "ranks", "ranks in training", ",.0f", _trained("ranks"), places=("run",)),
 )
 
