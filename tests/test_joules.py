@@ -16,11 +16,9 @@ MOST_UJ = 262_143_328_850
 
 
 @pytest.fixture
-def counter(monkeypatch):
-    """A processor whose counter a test writes, in a folder that others may enter."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield made_counter(Path(folder) / "intel-rapl", monkeypatch)
+def counter(tmp_path, monkeypatch):
+    """A processor whose counter a test writes."""
+    return made_counter(tmp_path / "intel-rapl", monkeypatch)
 
 
 def made_counter(folder, monkeypatch):
@@ -30,8 +28,14 @@ def made_counter(folder, monkeypatch):
     (package / "energy_uj").write_text("5000000\n")
     (package / "max_energy_range_uj").write_text(f"{MOST_UJ}\n")
     monkeypatch.setattr(rapl, "RAPL_DIR", str(package.parent))
-    monkeypatch.setattr(cpus, "_cpus", None)
+    forget(monkeypatch)
     return package / "energy_uj"
+
+
+def forget(monkeypatch):
+    """Let zeus look at the machine again: it keeps what it has found."""
+    monkeypatch.setattr(cpus, "_cpus", None)
+    rapl.rapl_is_available.cache_clear()
 
 
 def test_a_lap_is_the_difference_of_the_counter(counter):
@@ -54,7 +58,7 @@ def test_a_counter_that_stands_still_is_not_believed(counter, monkeypatch):
 
 def test_without_a_counter_nothing_is_measured_and_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(rapl, "RAPL_DIR", str(tmp_path / "none"))
-    monkeypatch.setattr(cpus, "_cpus", None)
+    forget(monkeypatch)
     found = EnergyCounters().lap()
     assert (found.total, found.counters) == (None, "")
     assert found.note
@@ -62,13 +66,15 @@ def test_without_a_counter_nothing_is_measured_and_it_is_said(tmp_path, monkeypa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes its user")
-def test_a_counter_that_may_not_be_read_is_named(counter):
-    counter.chmod(0)
-    os.seteuid(65534)
-    try:
-        found = EnergyCounters().lap()
-    finally:
-        os.seteuid(0)
+def test_a_counter_that_may_not_be_read_is_named(monkeypatch):
+    with tempfile.TemporaryDirectory() as folder:  # others may not enter pytest's
+        Path(folder).chmod(0o755)
+        made_counter(Path(folder) / "intel-rapl", monkeypatch).chmod(0)
+        os.seteuid(65534)
+        try:
+            found = EnergyCounters().lap()
+        finally:
+            os.seteuid(0)
     assert found.total is None
     assert "privileges" in found.note
 
