@@ -62,13 +62,14 @@ def prefect_shots(api_url: str) -> list[Shot]:
         runs = [run for run in client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)
                 if run.state_name == "Completed"]
         deployments = {flows[found.flow_id]: found for found in client.read_deployments()}
-        newest = {name: run for run in reversed(runs) for name in [flows[run.flow_id]]}
-        if "iteration" not in newest:
-            sys.exit(f"{page} has no completed campaign; prefect deployment run campaign/local")
-        if "experiment" not in newest:
-            sys.exit(f"{page} has no completed experiment; prefect deployment run experiment/local")
-        iteration, campaign, experiment = (
-            newest[name] for name in ("iteration", "campaign", "experiment")
+        newest = {flows[run.flow_id]: run for run in reversed(runs) if run.deployment_id}
+        for name in ("campaign", "experiment"):
+            if name not in newest:
+                sys.exit(f"{page} has no completed {name}; prefect deployment run {name}/local")
+        campaign, experiment = newest["campaign"], newest["experiment"]
+        iteration = next(
+            run for run in runs
+            if flows[run.flow_id] == "iteration" and run.start_time < campaign.end_time
         )
         tasks = client.read_task_runs(
             flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[iteration.id]))
@@ -97,8 +98,9 @@ def mlflow_shots(url: str) -> list[Shot]:
     client = MlflowClient(url)
     experiment = client.get_experiment_by_name("chess-snn")
     found = [] if experiment is None else client.search_runs(
-        [experiment.experiment_id], order_by=["attributes.start_time DESC"], max_results=2
+        [experiment.experiment_id], order_by=["attributes.start_time DESC"]
     )
+    found = [run for run in found if any("score_random" in name for name in run.data.metrics)]
     if not found:
         sys.exit(f"{url} has no campaign; run one: prefect deployment run campaign/local")
     runs = f"{url}/#/experiments/{experiment.experiment_id}/runs"
