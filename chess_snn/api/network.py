@@ -18,7 +18,7 @@ from chess_snn.api.answers import Analysis, Candidate, Evaluation, Spikes
 from chess_snn.api.positions import Move, Position, Positions, line_at, moves_at, read_positions
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.models.references import find_model
-from chess_snn.errors import ClosedError
+from chess_snn.errors import ClosedError, PositionError
 from chess_snn.games import get_game
 from chess_snn.games.base import GameBatch, ValueKind
 from chess_snn.search import (
@@ -224,13 +224,18 @@ class Net(Closeable):
         return _as_asked(positions, found)
 
     @overload
-    def spikes(self, positions: Position) -> Spikes: ...
+    def spikes(self, positions: Position, before: Position | None = None) -> Spikes: ...
 
     @overload
-    def spikes(self, positions: Positions) -> list[Spikes]: ...
+    def spikes(self, positions: Positions, before: Positions | None = None) -> list[Spikes]: ...
 
-    def spikes(self, positions: Position | Positions) -> Spikes | list[Spikes]:
+    def spikes(
+        self, positions: Position | Positions, before: Position | Positions | None = None
+    ) -> Spikes | list[Spikes]:
         """Record the spikes of one evaluation in float32 of each of ``positions``.
+
+        With ``before``, as many as ``positions``, it is what differs from there: the changes that
+        neurons would send which remember what they sent last.
 
         >>> import chess, chess_snn
         >>> spikes = chess_snn.load("chess-small").spikes(chess.Board())
@@ -239,21 +244,31 @@ class Net(Closeable):
         (dtype('uint8'), (8, 8))
 
         Raises:
-            PositionError: as :meth:`evaluate`.
+            PositionError: as :meth:`evaluate`; or there are more or fewer positions before.
         """
-        return _as_asked(positions, self.spikes_of(self._read(positions)))
+        batch = self._read(positions)
+        earlier = None if before is None else self._read(before)
+        if earlier is not None and len(earlier) != len(batch):
+            raise PositionError(
+                f"got {len(batch)} positions and {len(earlier)} before them; give one for each"
+            )
+        return _as_asked(positions, self.spikes_of(batch, earlier))
 
-    def spikes_of(self, batch: GameBatch) -> list[Spikes]:
+    def spikes_of(self, batch: GameBatch, before: GameBatch | None = None) -> list[Spikes]:
         """The same of each row of ``batch``, for those who have arrays."""
         game, most = self.rules, self.network.config.most_spikes
-        planes_BPHW = nets.network_input(game.planes(batch.state), game.spec.board_shape)
+        new, old = (
+            [None] * len(batch) if rows is None
+            else nets.network_input(game.planes(rows.state), game.spec.board_shape).unsqueeze(1)
+            for rows in (batch, before)
+        )
         with self._hooks:  # both hook into the network's layers
             return [
                 Spikes(
-                    nets.record_activity(self.network, planes_1PHW)[0], most,
-                    nets.count_work(self.network, planes_1PHW),
+                    nets.record_activity(self.network, planes_1PHW, before_1PHW)[0], most,
+                    nets.count_work(self.network, planes_1PHW, before_1PHW),
                 )
-                for planes_1PHW in planes_BPHW.unsqueeze(1)
+                for planes_1PHW, before_1PHW in zip(new, old, strict=True)
             ]
 
     def player(self, simulations: int = 64) -> Player:

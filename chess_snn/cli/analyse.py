@@ -29,7 +29,7 @@ if TYPE_CHECKING or to_run(__name__):
 
     from chess_snn.api.answers import Analysis, Candidate, Evaluation, Spikes
     from chess_snn.api.matches import player
-    from chess_snn.api.network import load
+    from chess_snn.api.network import Net, load
     from chess_snn.api.positions import Move, read_state
     from chess_snn.cli.drawing import draw_position
     from chess_snn.data import write_json, write_text
@@ -77,7 +77,8 @@ def analyse_command(
             found = net.search(position, simulations)
             outlooks = net.evaluate_moves(position)
         seconds, state = time.perf_counter() - start, read_state(net.rules, position)
-    has_points, done, recorded = net.game != DEFAULT_GAME, found.visits, net.spikes(position)
+        has_points, done, recorded = net.game != DEFAULT_GAME, found.visits, net.spikes(position)
+        changes = None if has_points else _changes_ahead(net, to_board(state), found)
     facts = (
         _points(position, found, outlooks, net.rules.format_state(state)) if has_points
         else _chances(to_board(state), found, outlooks)
@@ -112,6 +113,12 @@ def analyse_command(
         f"One evaluation costs {spikes['total']:,.0f} spikes: {spikes['share']:.1%} of "
         f"neurons x ticks, in {counted(spikes['ticks'], 'tick')}."
     )
+    if spikes is not None and changes is not None:
+        active, changed = recorded.work.sender_share, changes.work.sender_share
+        spikes["changed_share"] = changed
+        print_message(
+            f"{active:.1%} of the neurons fire; {changed:.1%} change by the line's first two moves."
+        )
     if spikes_file is not None:
         write_text(spikes_file, raster_svg(
             recorded.activity, levels=recorded.most,
@@ -119,6 +126,16 @@ def analyse_command(
         ))
     if json_file is not None:
         write_json(json_file, body)
+
+
+def _changes_ahead(net: Net, board: chess.Board, found: Analysis) -> Spikes | None:
+    """The changes of spikes until the same player moves again; None where the line is shorter."""
+    after = board.copy()
+    for move in found.line[:2]:
+        if isinstance(move, chess.Move):
+            after.push(move)
+    is_over = after.is_game_over() or len(after.move_stack) < len(board.move_stack) + 2
+    return None if is_over else net.spikes(after, before=board)
 
 
 def _chances(board: chess.Board, found: Analysis, outlooks: Mapping[Move, Evaluation]) -> Json:

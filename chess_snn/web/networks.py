@@ -199,12 +199,12 @@ def spikes_frame(spikes: Spikes, facts: Json) -> bytes:
     fire several times, else a bit (the first in the highest bit of a byte), each layer on a byte of
     its own.
 
-    ``facts`` come first in its header; then the spikes and their share of what is possible, and the
-    operations without zeros, and dense ones.
+    ``facts`` come first in its header; then the spikes and their share of what is possible, the
+    share of neurons that fire, and the operations without zeros, and dense ones.
     """
     counts, rates, most = spikes.counts, spikes.rates, spikes.most
     header = json.dumps({
-        **facts, "total": spikes.total, "share": spikes.rate,
+        **facts, "total": spikes.total, "share": spikes.rate, "neurons": spikes.work.sender_share,
         "most": most, "bits": 1 if most == 1 else 8,
         "work": {
             name: spikes.work.total(name)

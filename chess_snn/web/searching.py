@@ -32,6 +32,7 @@ TREE_MIB: Final = 64
 _INFO_PERIOD_S: Final = 0.15
 _SPIKES_PERIOD_S: Final = 0.6
 """Between two frames of spikes, which take longer than a wave."""
+_PLIES_OF_A_TURN: Final = 2
 _MOST_CANDIDATES: Final = 8
 _LONGEST_LINE: Final = 16
 """Plies of a line that the page shows."""
@@ -94,7 +95,10 @@ class Searcher:
             raise UsageError(f"the game is over ({reason}); there is nothing to search")
         if self._engine is None:
             self._engine = self._prepared_engine(net)
-        _ChessSearch(self._engine, position, request, net, start_s, send).run(stop)
+        before = None
+        if len(game.moves) >= _PLIES_OF_A_TURN:
+            before = Position.after(CHESS, game.start, game.moves[:-_PLIES_OF_A_TURN]).root
+        _ChessSearch(self._engine, position, before, request, net, start_s, send).run(stop)
 
     def _prepared_engine(self, net: Net) -> Engine:
         engine = Engine(CHESS, lambda _text: net, lambda _line: None)
@@ -135,9 +139,11 @@ class _ChessSearch:
     """One search of a chess position."""
 
     def __init__(
-        self, engine: Engine, position: Position, request: SearchRequest, net: Net,
-        start_s: float, send: Send,
+        self, engine: Engine, position: Position, before: GameBatch | None,
+        request: SearchRequest, net: Net, start_s: float, send: Send,
     ) -> None:
+        """``before`` is where the same player moved last, if that was in this game."""
+        self._before = before
         self._engine, self._request, self._net = engine, request, net
         self._root, self._board = position.root, position.board.copy(stack=False)
         self._start_s, self._send = start_s, send
@@ -149,6 +155,10 @@ class _ChessSearch:
         tree, pace, budget = self._engine.tree, self._engine.pace, self._request.simulations
         pace.begin_search()
         self._send(_spikes_of(self._request, self._net, self._root, "position", ""))
+        if self._before is not None:
+            self._send(
+                _spikes_of(self._request, self._net, self._root, "changes", "", self._before)
+            )
         lines = self._lines()
         self._report("info", lines)
         next_info_s = next_spikes_s = 0.0
@@ -230,7 +240,10 @@ def _white(shares: Sequence[float], is_white: bool) -> list[float]:
     return seen if is_white else seen[::-1]
 
 
-def _spikes_of(request: SearchRequest, net: Net, row: GameBatch, of: str, line: str) -> bytes:
+def _spikes_of(
+    request: SearchRequest, net: Net, row: GameBatch, of: str, line: str,
+    before: GameBatch | None = None,
+) -> bytes:
     flips = bool(net.rules.side_to_move(row.state)[0])
-    (spikes,) = net.spikes_of(row)
+    (spikes,) = net.spikes_of(row, before)
     return spikes_frame(spikes, {"id": request.id, "of": of, "line": line, "flips": flips})

@@ -199,6 +199,22 @@ def test_spikes_are_whole_numbers_that_add_up(net):
         assert copied.spikes(BLACK).counts == one.counts
 
 
+def test_changes_are_differences_of_spikes(net):
+    boards = [chess.Board()]
+    for move in ("e4", "e5"):
+        boards.append(boards[-1].copy())
+        boards[-1].push_san(move)
+    old, new = net.spikes([boards[0], boards[2]])
+    changed = net.spikes(boards[2], before=boards[0])
+    for name, spikes_TX in changed.items():
+        assert np.array_equal(spikes_TX, np.abs(new[name].astype(int) - old[name]))
+    assert 0 < changed.total < new.total
+    assert changed.work.sender_share < new.work.sender_share
+    assert net.spikes([boards[0]], before=[boards[0]])[0].total == 0
+    with pytest.raises(chess_snn.errors.PositionError):
+        net.spikes(boards[:2], before=boards[:1])
+
+
 def test_a_baseline_has_no_spikes(tmp_path):
     path = tmp_path / "relu.safetensors"
     save_network(path, build_network(GAME.spec, net_config("tiny").baseline(), 0))

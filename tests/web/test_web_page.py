@@ -454,6 +454,16 @@ def test_the_spikes_of_the_best_line_can_be_chosen(opened):
     )
 
 
+def test_what_changed_can_be_chosen(opened):
+    summary = "document.querySelector('#chess-spikes .summary').textContent"
+    opened.new_game("white", visits="200")
+    opened.page.click("#chess-spikes [data-value=changes]")
+    opened.wait(f"() => {summary}.includes('nothing to compare')")
+    opened.drag("e2e4")
+    opened.wait(f"() => /^\\d+\\.\\d% of the neurons changed/.test({summary})")
+    opened.page.click("#chess-spikes [data-value=position]")
+
+
 def test_a_tile_shades_its_squares_on_the_board(opened):
     opened.page.wait_for_selector("#chess-spikes canvas")
     opened.page.locator("#chess-spikes canvas").first.hover(position={"x": 40, "y": 40})

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from chess_snn.campaign.models.references import find_model
 from chess_snn.games import get_game
-from chess_snn.nets import count_spikes, network_input
+from chess_snn.nets import count_spikes, network_input, record_activity
 from chess_snn.web import protocol
 
 MATE = ("f2f3", "e7e5", "g2g4", "d8h4")
@@ -137,6 +137,31 @@ def test_spikes_of_the_best_line_follow_the_search(browser):
     lines = [header for header, _ in browser.spikes if header["of"] == "line"]
     assert lines
     assert all(header["line"].startswith("1. ") for header in lines)
+
+
+def test_from_a_players_second_turn_on_changes_follow_the_spikes(browser):
+    game = get_game("chess")
+    network = find_model(SHIPPED["chess"]).load(game)
+    for moves in ((), ("e2e4",), ("e2e4", "e7e5")):
+        browser.spikes.clear()
+        browser.search(moves)
+        changes = [frame for frame in browser.spikes if frame[0]["of"] == "changes"]
+        assert len(changes) == (len(moves) == 2)
+    ((header, payload),) = changes
+    states = [game.parse_state(position(browser, *played)["fen"]) for played in (moves, ())]
+    new, old = record_activity(
+        network, network_input(game.planes(np.stack(states)), game.spec.board_shape)
+    )
+    wanted = [
+        np.abs(layer.spikes_TX.astype(int) - old[name].spikes_TX) for name, layer in new.items()
+    ]
+    assert np.frombuffer(payload, np.uint8).tolist() == [
+        spikes for layer in wanted for spikes in layer.ravel()
+    ]
+    assert header["total"] == sum(layer.sum() for layer in wanted)
+    assert header["neurons"] == sum(map(np.count_nonzero, wanted)) / sum(
+        layer.size for layer in wanted
+    )
 
 
 def test_binary_spikes_are_packed(make_client, tmp_path):

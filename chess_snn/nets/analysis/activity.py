@@ -8,7 +8,7 @@ Dimensions: T ticks, B batch, P planes, C channels, H and W board, F features, X
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -31,14 +31,32 @@ class LayerActivity:
     """float32, the same shape: the membrane when the neuron decides, in thresholds. A leaky neuron
     fires from 1 on, an integer neuron for the k-th time from k - 1/2 on."""
 
+    def since(self, before: "LayerActivity") -> "LayerActivity":
+        """The same membranes, with the sizes of what spikes changed by."""
+        most_TX = np.maximum(self.spikes_TX, before.spikes_TX)
+        return replace(
+            self, spikes_TX=most_TX - np.minimum(self.spikes_TX, before.spikes_TX)
+        )
+
 
 @torch.no_grad()
-def record_activity(network: Network, planes_BPHW: Tensor) -> list[dict[str, LayerActivity]]:
+def record_activity(
+    network: Network, planes_BPHW: Tensor, before_BPHW: Tensor | None = None
+) -> list[dict[str, LayerActivity]]:
     """Activity of each layer of neurons for each of B positions, layers in the order of their work.
 
     The network is evaluated in float32 with its running statistics, and left as it was. A ReLU
-    baseline has no spikes: its positions have no layers.
+    baseline has no spikes: its positions have no layers. With ``before_BPHW``, spikes are the sizes
+    of their differences from those of the positions before.
     """
+    if before_BPHW is not None:
+        pairs = zip(
+            record_activity(network, planes_BPHW), record_activity(network, before_BPHW),
+            strict=True,
+        )
+        return [
+            {name: layer.since(old[name]) for name, layer in new.items()} for new, old in pairs
+        ]
     positions: list[dict[str, LayerActivity]] = [{} for _ in planes_BPHW]
     if not network.config.is_spiking:
         return positions

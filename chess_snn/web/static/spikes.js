@@ -41,7 +41,7 @@ export class SpikesView {
   constructor(root, { onTile = () => {}, hasLines = true } = {}) {
     this.root = root;
     this.onTile = onTile;
-    this.frames = {}; // "position" and "line"
+    this.frames = {}; // "position", "line" and "changes"
     this.of = "position";
     this.tick = "all";
     this.layers = [];
@@ -49,7 +49,8 @@ export class SpikesView {
       <div class="card-head"><h2>Spikes</h2>
         <div class="choices" role="group" aria-label="Which evaluation" data-for="of">
           <button aria-pressed="true" data-value="position">this position</button><button
-            aria-pressed="false" data-value="line">end of the best line</button>
+            aria-pressed="false" data-value="line">end of the best line</button><button
+            aria-pressed="false" data-value="changes">what changed</button>
         </div>
       </div>
       <div class="choices ticks" role="group" aria-label="Tick" data-for="tick"></div>
@@ -102,7 +103,7 @@ export class SpikesView {
   }
 
   get frame() {
-    return this.frames[this.of] ?? this.frames.position;
+    return this.frames[this.of] ?? (this.of === "changes" ? undefined : this.frames.position);
   }
 
   show() {
@@ -112,11 +113,16 @@ export class SpikesView {
     }
     this.list.hidden = !frame?.header.layers.length;
     if (!frame) {
-      this.summary.textContent = "Spikes appear with the first search.";
+      this.summary.textContent = this.frames.position
+        ? "Before this side's second turn there is nothing to compare with."
+        : "Spikes appear with the first search.";
       return;
     }
     const { header } = frame;
-    this.summary.textContent = header.layers.length
+    this.summary.textContent = header.of === "changes" && header.layers.length
+      ? `${percent(header.neurons)} of the neurons changed since this side's last turn: `
+        + `${header.total.toLocaleString("en")} spikes, ${large(header.work.accumulates)} accumulates.`
+      : header.layers.length
       ? `${header.line ? `After ${header.line}: ` : ""}${header.total.toLocaleString("en")} spikes, `
         + `${percent(header.share)} of what is possible; ${large(header.work.accumulates)} `
         + `accumulates and ${large(header.work.multiply_accumulates)} multiply-accumulates of `
