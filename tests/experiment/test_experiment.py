@@ -19,6 +19,7 @@ from made_experiments import (
     start_process,
     train_here,
 )
+from made_imports import make_import
 
 from chess_snn.campaign.configuration.loading import format_toml
 from chess_snn.experiment import judging
@@ -154,7 +155,9 @@ def test_seeds_come_one_by_one(tmp_path, monkeypatch, capfd, option):
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
-def test_results_that_come_with_the_program_are_of_their_file(file):
+def test_results_that_come_with_the_program_are_of_their_file(file, tmp_path, monkeypatch):
+    make_import(tmp_path / "labels")  # the dataset of those that begin with one
+    monkeypatch.chdir(tmp_path)
     experiment = read_experiment(file)
     kept = file.with_suffix("") / judging.FILE
     if kept.exists():
