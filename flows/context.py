@@ -184,7 +184,7 @@ class CampaignRun:
     pool: WorkerPool
     board: ProgressBoard
     clock: CampaignClock
-    energy: EnergyCounters | None
+    energy: EnergyCounters | None = None
     """None without the extra ``energy``."""
 
 
