@@ -35,7 +35,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.data import write_json, write_text
     from chess_snn.games.chess import to_board
     from chess_snn.report.rasters import raster_svg
-    from chess_snn.types import Json
+    from chess_snn.types import Json, UInt64Array
 
 
 def analyse_command(
@@ -78,7 +78,7 @@ def analyse_command(
             outlooks = net.evaluate_moves(position)
         seconds, state = time.perf_counter() - start, read_state(net.rules, position)
         has_points, done, recorded = net.game != DEFAULT_GAME, found.visits, net.spikes(position)
-        changes = None if has_points else _changes_ahead(net, to_board(state), found)
+        changes = _changes_ahead(net, state, found) if spikes_file and not has_points else None
     facts = (
         _points(position, found, outlooks, net.rules.format_state(state)) if has_points
         else _chances(to_board(state), found, outlooks)
@@ -128,9 +128,9 @@ def analyse_command(
         write_json(json_file, body)
 
 
-def _changes_ahead(net: Net, board: chess.Board, found: Analysis) -> Spikes | None:
+def _changes_ahead(net: Net, state: UInt64Array, found: Analysis) -> Spikes | None:
     """The changes of spikes until the same player moves again; None where the line is shorter."""
-    after = board.copy()
+    board, after = to_board(state), to_board(state)
     for move in found.line[:2]:
         if isinstance(move, chess.Move):
             after.push(move)
