@@ -33,7 +33,7 @@ def cost_facts(network: nets.Network, asked: AskedPositions) -> Json:
     # The baseline sends what it has in 8 bits: with all of its bits every number would change.
     sending = nets.in_eight_bits(network)
     stream = {
-        REST: nets.count_work(sending, planes),
+        REST: work if sending is network else nets.count_work(sending, planes),
         PREVIOUS: nets.count_work(sending, planes, previous),
         TWO_PLIES: nets.count_work(sending, planes, before),
     }
