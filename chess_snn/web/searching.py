@@ -155,12 +155,12 @@ class _ChessSearch:
         tree, pace, budget = self._engine.tree, self._engine.pace, self._request.simulations
         pace.begin_search()
         self._send(_spikes_of(self._request, self._net, self._root, "position", ""))
+        lines = self._lines()
+        self._report("info", lines)
         if self._before is not None:
             self._send(
                 _spikes_of(self._request, self._net, self._root, "changes", "", self._before)
             )
-        lines = self._lines()
-        self._report("info", lines)
         next_info_s = next_spikes_s = 0.0
         while tree.visits < budget and not tree.is_full and not stop.is_set():
             if self._is_late() or (lines and lines[0].win_plies):
