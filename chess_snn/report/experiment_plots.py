@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chess_snn.evaluation.ratings.result import Estimate
+from chess_snn.nets.analysis.energy import SPIKING
 from chess_snn.report.plots import (
     COLOURS,
     FAINT,
@@ -105,7 +106,7 @@ def _costs(rows: Sequence[Json]) -> dict[str, str]:
     def energies(model: str) -> list[_Point]:
         return [
             _point(
-                row, _name(row) if execution == "spiking" else f"{_name(row)} {execution}",
+                row, _name(row) if execution == SPIKING else f"{_name(row)} {execution}",
                 _PJ_TO_UJ * picojoules, budgets,
             )
             for row in rows for execution, picojoules in row[f"{model}_model_pj"]["move"].items()

@@ -34,9 +34,7 @@ class LayerActivity:
     def since(self, before: "LayerActivity") -> "LayerActivity":
         """The same membranes, with the sizes of what spikes changed by."""
         most_TX = np.maximum(self.spikes_TX, before.spikes_TX)
-        return replace(
-            self, spikes_TX=most_TX - np.minimum(self.spikes_TX, before.spikes_TX)
-        )
+        return replace(self, spikes_TX=most_TX - np.minimum(self.spikes_TX, before.spikes_TX))
 
 
 @torch.no_grad()
