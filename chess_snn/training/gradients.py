@@ -109,13 +109,18 @@ class Gradients:
         self._network, self._loss_scale = network, loss_scale
         self._copies: list[Network] = []
         self._threads: ThreadPoolExecutor | None = None
+        self._num_threads = 1
 
     def __enter__(self) -> Self:
         """Start as many threads as torch has been given, and there are micro-batches."""
-        num_threads = min(torch.get_num_threads(), self.settings.num_micro_batches)
+        self._num_threads = torch.get_num_threads()
+        num_threads = min(self._num_threads, self.settings.num_micro_batches)
         on_cpu = next(self._network.parameters()).device.type == "cpu"
         if on_cpu and num_threads > 1:
             self._threads = single_torch_threads(num_threads, "gradients")
+            # Between them an update is many small operations, which wait longer for torch's own
+            # threads than they take.
+            torch.set_num_threads(1)
         return self
 
     def __exit__(
@@ -125,6 +130,7 @@ class Gradients:
         """End the threads."""
         if self._threads is not None:
             self._threads.shutdown()
+            torch.set_num_threads(self._num_threads)
             self._threads = None
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
@@ -203,7 +209,8 @@ def _copy(network: Network) -> Network:
 
 
 def _copy_statistics(source: Network, target: Network) -> None:
-    target.train(source.training)
+    if target.training != source.training:
+        target.train(source.training)
     for theirs, ours in zip(source.buffers(), target.buffers(), strict=True):
         ours.copy_(theirs)
 

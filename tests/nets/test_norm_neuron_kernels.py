@@ -1,16 +1,20 @@
 """Normalisation, shortcut and neuron in one pass, against torch's modules one after the other.
 
-Without a GPU, Triton's kernels are interpreted. The oracle is torch's batch normalisation and the
-reference neuron in float64.
+Without a GPU, Triton's kernels are interpreted; those for CPUs run on any machine. The oracle is
+torch's batch normalisation and the reference neuron in float64.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from chess_snn.nets import NetConfig, build_network, measuring_spike_rate, net_config
+from chess_snn.nets.cpu import norm_neuron_kernels
+from chess_snn.nets.cpu.chain_cpu import spikes_and_most
+from chess_snn.nets.cpu.neuron_cpu import squares_of
 from chess_snn.nets.model import layers
 from chess_snn.nets.model.integer_neuron import integer_spikes
 from chess_snn.nets.model.neuron import surrogate_derivative
@@ -28,6 +32,13 @@ NEURONS = {
     "4 ticks": NetConfig(ticks=4),
     "other constants": NetConfig(ticks=3, decay=0.3, threshold=0.7, surrogate_alpha=1.5),
     "integer": NetConfig(ticks=1, activation="ilif", levels=3),
+}
+CPU_SHAPES = [(19, 16, 4, 4), (3, 48, 5, 3)]
+"""One vector of channels, in several blocks of squares, and several vectors."""
+CPU_NEURONS = {
+    "integer": NetConfig(ticks=1, activation="ilif", levels=3),
+    "other threshold": NetConfig(ticks=1, activation="ilif", levels=8, threshold=0.7),
+    "ReLU": NetConfig(ticks=1, activation="relu"),
 }
 IN_ALL_SHAPES = "3 ticks"
 """By default the others are compared in the first shape alone."""
@@ -49,7 +60,7 @@ class Layer:
     grad_spikes: torch.Tensor
 
 
-def make_layer(shape, config, dtype, form, seed=0):
+def make_layer(shape, config, dtype, form, seed=0, device=DEVICE):
     """``form``: ``plain``, ``static`` (a branch of one tick), ``shortcut`` (moving) or ``first``.
 
     Of the last, the shortcut has one tick.
@@ -60,7 +71,7 @@ def make_layer(shape, config, dtype, form, seed=0):
         # Steps of 1/8 are exact in bfloat16.
         numbers = torch.randn(ticks, *shape, generator=generator).mul(8).round().div(8)
         numbers = numbers.flatten(0, 1).contiguous(memory_format=torch.channels_last)
-        return numbers.unflatten(0, (ticks, -1)).to(DEVICE, dtype)
+        return numbers.unflatten(0, (ticks, -1)).to(device, dtype)
 
     channels = shape[1]
     norm = nn.BatchNorm2d(channels)
@@ -71,7 +82,7 @@ def make_layer(shape, config, dtype, form, seed=0):
     branch = images(ticks) + 3  # far from 0, where a variance is easily lost
     shortcut = {"shortcut": config.ticks, "first": 1}.get(form)
     return Layer(
-        branch, shortcut and images(shortcut), norm.to(DEVICE),
+        branch, shortcut and images(shortcut), norm.to(device),
         None if form == "plain" else images(ticks), images(config.ticks),
     )
 
@@ -81,7 +92,7 @@ def reference(layer, config, spikes=None):
 
     Where ``spikes`` are given, neurons fire and are reset as in these.
     """
-    norm = nn.BatchNorm2d(layer.norm.num_features).to(DEVICE, torch.float64)
+    norm = nn.BatchNorm2d(layer.norm.num_features).to(layer.branch.device, torch.float64)
     norm.load_state_dict(layer.norm.state_dict())
     # All in one layout: of mixed ones torch 2.13 on the CPU gives, for one image, other gradients
     # than the formula written out.
@@ -94,6 +105,8 @@ def reference(layer, config, spikes=None):
     if config.activation == "ilif":
         fired = integer_spikes(current.float(), config.threshold, config.levels).double()
         charges = current
+    elif config.activation == "relu":
+        fired, charges = current.relu(), current
     else:
         fired, charges = fire(current.expand(config.ticks, *current.shape[1:]), config, spikes)
     outputs, grads = [fired], [layer.grad_spikes.double().contiguous()]
@@ -139,15 +152,15 @@ def fire(current, config, spikes=None):
     return torch.stack(fired), torch.stack(charges)
 
 
-def run_fused(layer, config):
+def run_fused(layer, config, passes=fused):
     """The same of the kernels, in their precision."""
     branch = layer.branch.clone().requires_grad_()
     shortcut = None if layer.shortcut is None else layer.shortcut.clone().requires_grad_()
     if layer.grad_current is None:
-        current, spikes = None, fused.fire(branch, layer.norm, config)
+        current, spikes = None, passes.fire(branch, layer.norm, config)
         spikes.backward(layer.grad_spikes)
     else:
-        current, spikes = fused.carry_and_fire(branch, layer.norm, config, shortcut)
+        current, spikes = passes.carry_and_fire(branch, layer.norm, config, shortcut)
         torch.autograd.backward([current, spikes], [layer.grad_current, layer.grad_spikes])
         current = current.detach()
     norm = layer.norm
@@ -293,3 +306,84 @@ def test_a_network_learns_the_same_by_fused_passes(spec, positions, monkeypatch,
     for name, tensor in expected.items():
         scale = tensor.abs().max().item()
         torch.testing.assert_close(ours[name], tensor, rtol=0, atol=2e-3 * scale + 1e-7)
+
+
+def run_on_cpu(layer, config):
+    """The same of the kernels for CPUs."""
+    norm, neurons = layer.norm, spikes_and_most(config)
+    weight, bias = norm.weight.detach().numpy(), norm.bias.detach().numpy()
+    branch = squares_of(layer.branch[0])
+    shortcut = None if layer.shortcut is None else squares_of(layer.shortcut[0])
+    moments = np.full((2, len(weight)), np.nan, np.float32)
+    current, spikes, grad_sum, grad_branch = (np.full_like(branch, 2**16 - 1) for _ in range(4))
+    norm_neuron_kernels.normalise_and_fire(
+        branch, shortcut, weight, bias, norm.eps, *neurons, moments, current, spikes
+    )
+    of_norm = np.full_like(moments, np.nan)
+    norm_neuron_kernels.go_backward(
+        squares_of(layer.grad_spikes[0]),
+        None if layer.grad_current is None else squares_of(layer.grad_current[0]),
+        branch, current, weight, moments, norm.eps, *neurons, grad_sum, grad_branch, of_norm,
+    )
+    norm_neuron_kernels.follow(
+        moments, branch.size // len(weight), norm.momentum, norm.running_mean.numpy(),
+        norm.running_var.numpy(),
+    )
+
+    def image(squares):
+        bits = torch.from_numpy(squares)
+        bits = bits if bits.dtype is torch.float32 else bits.view(torch.bfloat16)
+        return bits.permute(0, 3, 1, 2).unsqueeze(0)
+
+    return image(spikes), {
+        "branch": image(grad_branch), "weight": torch.from_numpy(of_norm[0]),
+        "bias": torch.from_numpy(of_norm[1]), "mean": norm.running_mean,
+        "variance": norm.running_var, "current": image(current),
+        "shortcut": None if layer.shortcut is None else image(grad_sum),
+    }
+
+
+def cpu_and_reference(shape, config, dtype, form):
+    """Results of the kernels for CPUs, and those expected."""
+    ours = run_on_cpu(make_layer(shape, config, dtype, form, device="cpu"), config)
+    layer = make_layer(shape, config, dtype, form, device="cpu")
+    spikes, charges, expected = reference(layer, config)
+    del expected["batches"]
+    expected["current"] = charges
+    return *ours, spikes, expected
+
+
+@pytest.mark.parametrize("neurons", CPU_NEURONS)
+@pytest.mark.parametrize("form", ["plain", "static", "shortcut"])
+def test_kernels_for_cpus_are_torchs_modules_in_float64(neurons, form):
+    for shape in CPU_SHAPES:
+        spikes, found, expected_spikes, expected = cpu_and_reference(
+            shape, CPU_NEURONS[neurons], torch.float32, form
+        )
+        assert_close(found, expected, torch.float32)
+        differs = (spikes - expected_spikes).abs() > 1e-4
+        assert differs.float().mean() < 0.001
+
+
+@pytest.mark.parametrize("form", ["plain", "static", "shortcut"])
+def test_in_bfloat16_they_are_as_near_as_it_is_exact(form):
+    for shape in CPU_SHAPES:
+        _, found, _, expected = cpu_and_reference(
+            shape, CPU_NEURONS["ReLU"], torch.bfloat16, form
+        )
+        for name in ("branch", "shortcut", "weight", "bias"):
+            # Rounding moves currents over the edge of ReLU.
+            gradient = expected.pop(name)
+            if gradient is not None:
+                rest = found[name].double() - gradient
+                assert rest.square().mean() < 5e-3 * gradient.square().mean(), name
+        assert_close(found, expected, torch.bfloat16)
+
+
+@pytest.mark.parametrize("neurons", ["integer", "other threshold"])
+def test_neurons_fire_at_the_current_that_is_carried_on(neurons):
+    config = CPU_NEURONS[neurons]
+    layer = make_layer((19, 16, 4, 4), config, torch.bfloat16, "shortcut", device="cpu")
+    spikes, found = run_on_cpu(layer, config)
+    assert torch.equal(spikes, integer_spikes(found["current"], config.threshold, config.levels))
+    assert spikes.unique().tolist() == list(range(config.levels + 1))

@@ -12,7 +12,6 @@ become spikes at once, and currents are written only where a shortcut carries th
   bits stay in registers.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +19,17 @@ from llvmlite import binding, ir
 from numba import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+
+from chess_snn.nets.cpu.vector_code import (
+    BYTE,
+    FLOAT,
+    INT,
+    SHORT,
+    VectorCode,
+    long,
+    repeat,
+    with_pointers,
+)
 
 TILE_SQUARES: Final = 4
 """Squares of one row of the board: with so many sums, no product waits for the one before."""
@@ -89,8 +99,6 @@ DOT_PRODUCT: Final = find_dot_product(*cpu_target.target_context.codegen().magic
 _OF_TILE: Final = DOT_PRODUCT or AVX2
 TILE_OUTPUTS: Final = _OF_TILE.tile_outputs
 
-_BYTE, _SHORT, _INT, _LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-
 
 def most_products(most_spikes: int, product: DotProduct = _OF_TILE) -> int:
     """How many products of up to ``most_spikes`` and 8-bit weights one lane adds up exactly."""
@@ -142,11 +150,8 @@ def fire_tile(
     )
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        argument = dict(zip(ARGUMENTS, values, strict=True))
-        for name, kind in zip(ARGUMENTS, signature.args, strict=True):
-            if isinstance(kind, types.Array):
-                array = context.make_array(kind)(context, builder, argument[name])
-                argument[name] = builder.bitcast(array.data, _BYTE.as_pointer())
+        pointers = with_pointers(context, builder, signature.args, values)
+        argument = dict(zip(ARGUMENTS, pointers, strict=True))
         Tile(builder, argument, _OF_TILE).write(carries=isinstance(currents, types.Array))
         return context.get_dummy_value()
 
@@ -160,46 +165,47 @@ ARGUMENTS: Final = (
 )
 
 
-class Tile:
+class Tile(VectorCode):
     """Writes one tile at a builder's place."""
 
     def __init__(self, builder: Any, argument: dict[str, Any], product: DotProduct) -> None:
         """``argument`` has LLVM's values by :data:`ARGUMENTS`; arrays are pointers to bytes."""
-        self._builder, self._argument, self._product = builder, argument, product
+        super().__init__(builder)
+        self._argument, self._product = argument, product
         self._vector_bytes = INPUTS_OF_PRODUCT * product.lanes
         self._ints, self._floats, self._bytes = (
-            ir.VectorType(kind, product.lanes) for kind in (_INT, ir.FloatType(), _BYTE)
+            ir.VectorType(kind, product.lanes) for kind in (INT, FLOAT, BYTE)
         )
-        self._inputs = ir.VectorType(_BYTE, self._vector_bytes)
-        self._pairs = ir.VectorType(_SHORT, 2 * product.lanes)
+        self._inputs = ir.VectorType(BYTE, self._vector_bytes)
+        self._pairs = ir.VectorType(SHORT, 2 * product.lanes)
 
     def write(self, carries: bool) -> None:
         """Make currents and spikes of the sums, and store them."""
         builder, argument, sums = self._builder, self._argument, self._sums()
         floats = self._floats
         per_spike, most_spikes = (
-            self._broadcast(argument[name], floats) for name in ("per_spike", "most_spikes")
+            self.broadcast(argument[name], floats) for name in ("per_spike", "most_spikes")
         )
         for v in range(self._product.vectors):
-            first = _long(self._product.lanes * v)
+            first = long(self._product.lanes * v)
             output = builder.add(argument["output"], first)
             scale, bias = (
-                self._load(argument[name], self._float_bytes(output), floats)
+                self.load(argument[name], self._float_bytes(output), floats)
                 for name in ("scales", "biases")
             )
             for square in range(TILE_SQUARES):
-                offset = builder.add(builder.mul(argument["channels_out"], _long(square)), first)
+                offset = builder.add(builder.mul(argument["channels_out"], long(square)), first)
                 total = builder.sitofp(sums[square * self._product.vectors + v], floats)
-                current = self._rounded(builder.fadd(builder.fmul(total, scale), bias))
+                current = self.rounded(builder.fadd(builder.fmul(total, scale), bias))
                 if carries:
                     place = self._float_bytes(builder.add(argument["first_current"], offset))
-                    shortcut = self._load(argument["currents"], place, floats)
-                    current = self._rounded(builder.fadd(shortcut, current))
-                    self._store(current, argument["currents"], place)
+                    shortcut = self.load(argument["currents"], place, floats)
+                    current = self.rounded(builder.fadd(shortcut, current))
+                    self.store(current, argument["currents"], place)
                 count = builder.fadd(builder.fmul(current, per_spike), ir.Constant(floats, 0.5))
                 for sign, bound in ((">", ir.Constant(floats, 0.0)), ("<", most_spikes)):
                     count = builder.select(builder.fcmp_ordered(sign, count, bound), count, bound)
-                self._store(
+                self.store(
                     builder.trunc(builder.fptosi(count, self._ints), self._bytes),
                     argument["spikes"], builder.add(argument["first_spike"], offset),
                 )
@@ -211,25 +217,25 @@ class Tile:
         def add_products(state: list[Any]) -> list[Any]:
             inputs, weights, *sums = state
             rows = [
-                self._load(weights, _long(self._vector_bytes * v), self._ints)
+                self.load(weights, long(self._vector_bytes * v), self._ints)
                 for v in range(vectors)
             ]
             for square in range(TILE_SQUARES):
-                offset = builder.mul(argument["channels_in"], _long(square))
-                four = self._broadcast(self._load(inputs, offset, _INT), self._ints)
+                offset = builder.mul(argument["channels_in"], long(square))
+                four = self.broadcast(self.load(inputs, offset, INT), self._ints)
                 for v in range(vectors):
                     k = square * vectors + v
                     sums[k] = self._add_product(sums[k], four, rows[v])
             return [
-                builder.gep(inputs, [_long(INPUTS_OF_PRODUCT)]),
-                builder.gep(weights, [_long(vectors * self._vector_bytes)]), *sums,
+                builder.gep(inputs, [long(INPUTS_OF_PRODUCT)]),
+                builder.gep(weights, [long(vectors * self._vector_bytes)]), *sums,
             ]
 
         def add_part(state: list[Any]) -> list[Any]:
             inputs, weights, *sums = state
             sums_pairs = self._product.sums_pairs
             begun = [ir.Constant(self._pairs, 0)] * len(sums) if sums_pairs else sums
-            inputs, weights, *added = _repeat(
+            inputs, weights, *added = repeat(
                 builder, argument["products"], [inputs, weights, *begun], add_products
             )
             if sums_pairs:
@@ -237,7 +243,7 @@ class Tile:
             return [inputs, weights, *added]
 
         def add_row(state: list[Any]) -> list[Any]:
-            _, *others = _repeat(builder, argument["parts"], state, add_part)
+            _, *others = repeat(builder, argument["parts"], state, add_part)
             return [builder.gep(state[0], [argument["row_bytes"]]), *others]
 
         first = [
@@ -245,7 +251,7 @@ class Tile:
             builder.gep(argument["weights"], [argument["first_weight"]]),
             *[ir.Constant(self._ints, 0)] * (TILE_SQUARES * vectors),
         ]
-        return _repeat(builder, argument["kernel_rows"], first, add_row)[2:]
+        return repeat(builder, argument["kernel_rows"], first, add_row)[2:]
 
     def _add_product(self, sums: Any, inputs: Any, weights: Any) -> Any:
         """Add a product of four inputs to ``sums``, one of a lane; with AVX2 one of each half."""
@@ -254,68 +260,14 @@ class Tile:
         if self._product.takes_bytes:
             inputs_and_weights = [self._builder.bitcast(v, self._inputs) for v in (inputs, weights)]
         if self._product.sums_pairs:
-            pairs = self._call(instruction, self._pairs, inputs_and_weights)
+            pairs = self.call(instruction, self._pairs, inputs_and_weights)
             return self._builder.add(sums, pairs)
-        return self._call(instruction, self._ints, [sums, *inputs_and_weights])
+        return self.call(instruction, self._ints, [sums, *inputs_and_weights])
 
     def _add_pairs(self, sums: Any, pairs: Any) -> Any:
         ones = ir.Constant(self._pairs, 1)
-        added = self._call("llvm.x86.avx2.pmadd.wd", self._ints, [pairs, ones])
+        added = self.call("llvm.x86.avx2.pmadd.wd", self._ints, [pairs, ones])
         return self._builder.add(sums, added)
 
-    def _call(self, instruction: str, result: Any, values: list[Any]) -> Any:
-        module = self._builder.module
-        kind = ir.FunctionType(result, [value.type for value in values])
-        known = module.globals.get(instruction)
-        return self._builder.call(known or ir.Function(module, kind, instruction), values)
-
-    def _rounded(self, floats: Any) -> Any:
-        """Round to bfloat16, from halfway to the even number, and return float32."""
-        builder, ints = self._builder, self._ints
-        bits = builder.bitcast(floats, ints)
-        is_odd = builder.and_(builder.lshr(bits, ir.Constant(ints, 16)), ir.Constant(ints, 1))
-        bits = builder.add(builder.add(bits, is_odd), ir.Constant(ints, 0x7FFF))
-        return builder.bitcast(builder.and_(bits, ir.Constant(ints, -0x10000)), self._floats)
-
-    def _broadcast(self, number: Any, kind: Any) -> Any:
-        undefined = ir.Constant(kind, ir.Undefined)
-        alone = self._builder.insert_element(undefined, number, ir.Constant(_INT, 0))
-        return self._builder.shuffle_vector(alone, undefined, ir.Constant(self._ints, 0))
-
-    def _load(self, memory: Any, offset: Any, kind: Any) -> Any:
-        place = self._builder.bitcast(self._builder.gep(memory, [offset]), kind.as_pointer())
-        return self._builder.load(place, align=1)
-
-    def _store(self, value: Any, memory: Any, offset: Any) -> None:
-        place = self._builder.gep(memory, [offset])
-        self._builder.store(
-            value, self._builder.bitcast(place, value.type.as_pointer()), align=1
-        )
-
     def _float_bytes(self, number: Any) -> Any:
-        return self._builder.mul(number, _long(4))
-
-
-def _repeat(
-    builder: Any, times: Any, state: list[Any], step: Callable[[list[Any]], list[Any]]
-) -> list[Any]:
-    """The state after ``times`` steps, at least one."""
-    before = builder.block
-    loop, behind = (builder.append_basic_block(name) for name in ("loop", "behind"))
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    begun = [_long(0), *state]
-    phis = [builder.phi(value.type) for value in begun]
-    for phi, value in zip(phis, begun, strict=True):
-        phi.add_incoming(value, before)
-    number = builder.add(phis[0], _long(1))
-    after = step(phis[1:])
-    for phi, value in zip(phis, [number, *after], strict=True):
-        phi.add_incoming(value, builder.block)
-    builder.cbranch(builder.icmp_signed("<", number, times), loop, behind)
-    builder.position_at_end(behind)
-    return after
-
-
-def _long(number: int) -> Any:
-    return ir.Constant(_LONG, number)
+        return self._builder.mul(number, long(4))

@@ -25,7 +25,7 @@ def fire(
     for lo in range(0, num_neurons, BLOCK):
         hi = min(lo + BLOCK, num_neurons)
         load_block(current[0, lo:hi], charge)
-        _count(charge, fired, hi - lo, threshold, levels)
+        count_fired(charge, fired, hi - lo, threshold, levels)
         store_block(fired, spikes[0, lo:hi])
 
 
@@ -48,7 +48,7 @@ def add_and_fire(
         store_block(total, branch[0, lo:hi])
         # Read again: neurons see the sum as rounded to the precision it is kept in.
         load_block(branch[0, lo:hi], charge)
-        _count(charge, fired, hi - lo, threshold, levels)
+        count_fired(charge, fired, hi - lo, threshold, levels)
         store_block(fired, spikes[0, lo:hi])
 
 
@@ -62,7 +62,7 @@ def count_spikes(
     for lo in range(0, num_neurons, BLOCK):
         hi = min(lo + BLOCK, num_neurons)
         load_block(current[0, lo:hi], charge)
-        _count(charge, counts[lo:hi], hi - lo, threshold, levels)
+        count_fired(charge, counts[lo:hi], hi - lo, threshold, levels)
 
 
 @kernel
@@ -86,13 +86,21 @@ def backward(
 
 
 @kernel
-def _count(
+def count_fired(
     charge: Float32Array, fired: Float32Array, num_neurons: int, threshold: np.float32, levels: int
 ) -> None:
-    """Fill the start of ``fired`` with how many thresholds each charge reaches."""
+    """Fill the start of ``fired`` with how many thresholds each charge reaches.
+
+    The quotient may be off by one where it is rounded, so its neighbours' thresholds are asked.
+    """
+    most, per_spike = np.float32(levels), _ONE / threshold
     for i in range(num_neurons):
-        fired[i] = _ZERO
-    for level in range(levels):
-        least = (np.float32(level) + _HALF) * threshold
-        for i in range(num_neurons):
-            fired[i] += _ONE if charge[i] >= least else _ZERO
+        count = np.floor(charge[i] * per_spike + _HALF)
+        count = count if count > _ZERO else _ZERO
+        count = count if count < most else most
+        above = charge[i] >= (count + _HALF) * threshold
+        below = charge[i] < (count - _HALF) * threshold
+        count += _ONE if above else _ZERO
+        count -= _ONE if below else _ZERO
+        count = count if count > _ZERO else _ZERO
+        fired[i] = count if count < most else most

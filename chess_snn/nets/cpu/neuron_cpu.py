@@ -45,6 +45,15 @@ def memory_of(tensor_TX: Tensor) -> np.ndarray:
     return array
 
 
+def squares_of(images_BCHW: Tensor) -> np.ndarray:
+    """[B, H, W, C] of the same memory if it is channels-last: float32, or the bits of bfloat16."""
+    squares = images_BCHW.permute(0, 2, 3, 1).contiguous()
+    if squares.dtype == torch.bfloat16:
+        squares = squares.view(torch.uint16)
+    array: np.ndarray = squares.numpy()
+    return array
+
+
 class _CompiledLif(torch.autograd.Function):
     """Keeps what the reference keeps, and takes the same gradient."""
 

@@ -12,7 +12,6 @@ inputs or layers.
 """
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ from chess_snn.nets.cpu.dot_tile import (
 )
 from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.model.config import NetConfig
-from chess_snn.nets.model.integer_neuron import count_spikes
+from chess_snn.nets.model.integer_neuron import spikes_of_current
 from chess_snn.types import Float32Array, UInt8Array
 
 
@@ -41,25 +40,6 @@ def can_compile_trunk(spec: GameSpec, config: NetConfig) -> bool:
         and spec.board_shape[1] % TILE_SQUARES == 0 and DOT_PRODUCT is not None
         and spikes_of_current(config.threshold, config.levels) is not None
     )
-
-
-@cache
-def spikes_of_current(threshold: float, levels: int) -> np.float32 | None:
-    """About ``1 / threshold``: its product with any bfloat16, rounded, is the number of spikes.
-
-    Both the thresholds of :func:`chess_snn.nets.model.integer_neuron.level_thresholds` and the
-    product are rounded, so neighbours of the quotient are tried too. None where none serves all.
-    """
-    currents = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
-    counted = count_spikes(torch.from_numpy(currents), threshold, levels).numpy()
-    quotient = np.float32(1) / np.float32(threshold)
-    for factor in (quotient, *(np.nextafter(quotient, to, dtype=np.float32) for to in (np.inf, 0))):
-        with np.errstate(over="ignore", invalid="ignore"):
-            products = currents * factor + np.float32(0.5)
-        rounded = np.fmin(np.fmax(products, 0), np.float32(levels)).astype(np.int32)
-        if (rounded == counted).all():
-            return np.float32(factor)
-    return None
 
 
 class CompiledTrunk(nn.Module):

@@ -15,6 +15,7 @@ In training dn/dx is a rectangle: 1 / theta where 0 <= x <= D theta, else 0.
 Dimensions: X anything.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,25 @@ def level_thresholds(
     """float32[D], rising: the least current for each number of spikes from 1 to ``levels``."""
     steps_D = torch.arange(levels, dtype=torch.float32, device=device) + 0.5
     return steps_D * threshold
+
+
+@cache
+def spikes_of_current(threshold: float, levels: int) -> np.float32 | None:
+    """About ``1 / threshold``: its product with any bfloat16, rounded, is the number of spikes.
+
+    Both the thresholds of :func:`level_thresholds` and the
+    product are rounded, so neighbours of the quotient are tried too. None where none serves all.
+    """
+    currents = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
+    counted = count_spikes(torch.from_numpy(currents), threshold, levels).numpy()
+    quotient = np.float32(1) / np.float32(threshold)
+    for factor in (quotient, *(np.nextafter(quotient, to, dtype=np.float32) for to in (np.inf, 0))):
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = currents * factor + np.float32(0.5)
+        rounded = np.fmin(np.fmax(products, 0), np.float32(levels)).astype(np.int32)
+        if (rounded == counted).all():
+            return np.float32(factor)
+    return None
 
 
 class _Spikes(torch.autograd.Function):

@@ -9,13 +9,14 @@ value head, X any of them. The heads take what the last neurons of the trunk fir
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from chess_snn.games.base import GameSpec
+from chess_snn.nets.cpu.chain_cpu import can_run, run_chain
 from chess_snn.nets.cpu.neuron_cpu import lif_cpu
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.integer_neuron import integer_spikes
@@ -85,6 +86,9 @@ class ConvNorm(nn.Module):
 
     def fire(self, neurons: nn.Module, x_TBCHW: Tensor) -> Tensor:
         """The spikes of ``neurons`` at these currents, [T, B, C, H, W]."""
+        fired = fire_chain([(self, neurons)], x_TBCHW)
+        if fired is not None:
+            return fired
         config = self._config_if_fused(neurons)
         if config is None:
             return neurons(self(x_TBCHW))  # type: ignore[no-any-return]
@@ -123,6 +127,27 @@ class ConvNorm(nn.Module):
             return None
         is_fused = is_fused_on(self.conv.weight.device) and neurons.config.ticks <= MOST_NORM_TICKS
         return neurons.config if is_fused else None
+
+
+def fire_chain(
+    layers: Sequence[tuple[ConvNorm, nn.Module]], x_TBCHW: Tensor
+) -> Tensor | None:
+    """The spikes of the last of ``layers``, where one call can run all of them in training.
+
+    A block is two of them, as in :mod:`chess_snn.nets.cpu.chain_cpu`.
+    """
+    neurons = layers[0][1]
+    if not isinstance(neurons, Neurons):
+        return None
+    parts = [(layer.conv, layer.norm) for layer, _ in layers]
+    if not can_run(parts, neurons.config, x_TBCHW[0]):
+        return None
+    fired_BCHW = run_chain(x_TBCHW[0], parts, neurons.config)
+    shown: list[Tensor] = [
+        neurons(fired.unsqueeze(0), has_fired=True)
+        for (_, neurons), fired in zip(layers, fired_BCHW, strict=True)
+    ]
+    return shown[-1]
 
 
 def is_fused_on(device: torch.device) -> bool:

@@ -24,6 +24,7 @@ from chess_snn.nets.model.layers import (
     Neurons,
     PolicyHead,
     ValueHead,
+    fire_chain,
     initialise,
 )
 from chess_snn.nets.model.values import first_value_bias
@@ -86,6 +87,12 @@ class Network(nn.Module):
         blocks = [block for block in self.blocks if isinstance(block, Block)]
         followers = [*(block.neurons1 for block in blocks), self.neurons]
         seen_BPHW = planes_BPHW[:, : self.num_planes]
+        layers = [(self.stem, followers[0])]
+        for block, following in zip(blocks, followers[1:], strict=True):
+            layers += [(block.conv1, block.neurons2), (block.conv2, following)]
+        fired = fire_chain(layers, seen_BPHW.unsqueeze(0))
+        if fired is not None:
+            return fired
         u_TBCHW, fired_TBCHW = self.stem.carry_and_fire(
             followers[0], seen_BPHW.unsqueeze(0), ticks=self.config.ticks
         )

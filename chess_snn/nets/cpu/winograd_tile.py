@@ -1,0 +1,268 @@
+"""Parts of a 3x3 convolution by Winograd's method, in vector registers.
+
+Tiles of 2x2 squares, F(2x2, 3x3) of Lavin and Gray, arXiv 1509.09308, section 4.1: with the
+matrices B, G and A given there, and for a window d of 4x4 inputs, a kernel g and gradients e of 2x2
+results::
+
+    result = A' [(G g G') * (B' d B)] A        gradient of g = G' [(A e A') * (B' d B)] G
+
+where * multiplies numbers of one position, which is 2.25 times fewer products than without. The
+sums over channels, or over tiles for the gradient, are a product of matrices for each of the 16
+positions. Spikes are whole numbers, so ``B' d B`` is exact in bfloat16.
+
+Kernels of :mod:`chess_snn.jit` call these intrinsics; places and distances in arrays are bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from chess_snn.nets.cpu.vector_code import (
+    BFLOAT,
+    FEATURES,
+    FLOAT,
+    HAS_BFLOAT,
+    INT,
+    SHORT,
+    VectorCode,
+    long,
+    repeat,
+    with_pointers,
+)
+
+LANES: Final = 16
+"""Numbers of a vector of float32."""
+PRODUCT_ROWS, PRODUCT_VECTORS = 8, 2
+"""Rows and vectors of a product of matrices whose sums stay in registers."""
+PRODUCT_COLUMNS: Final = PRODUCT_VECTORS * LANES
+POSITIONS: Final = 16
+"""Numbers of a transformed tile."""
+
+HAS_PRODUCTS: Final = HAS_BFLOAT and "+amx-bf16" not in FEATURES
+"""Whether the processor multiplies pairs of bfloat16. With AMX, torch's convolutions are faster."""
+
+_FLOATS, _INTS, _SHORTS = (ir.VectorType(kind, LANES) for kind in (FLOAT, INT, SHORT))
+_PAIRS = ir.VectorType(BFLOAT, 2 * LANES)
+_INTERLEAVED = ir.Constant(
+    ir.VectorType(INT, 2 * LANES),
+    [ir.Constant(INT, k // 2 + LANES * (k % 2)) for k in range(2 * LANES)],
+)
+
+Vectors = list[Any]
+
+
+def _inputs(builder: Any, d: Vectors) -> Vectors:
+    """B' d."""
+    return [
+        builder.fsub(d[0], d[2]), builder.fadd(d[1], d[2]),
+        builder.fsub(d[2], d[1]), builder.fsub(d[1], d[3]),
+    ]
+
+
+def _weights(builder: Any, g: Vectors) -> Vectors:
+    """G g."""
+    half = ir.Constant(_FLOATS, 0.5)
+    outer, middle = builder.fmul(half, builder.fadd(g[0], g[2])), builder.fmul(half, g[1])
+    return [g[0], builder.fadd(outer, middle), builder.fsub(outer, middle), g[2]]
+
+
+def _results(builder: Any, m: Vectors) -> Vectors:
+    """A' m."""
+    return [
+        builder.fadd(m[0], builder.fadd(m[1], m[2])),
+        builder.fsub(builder.fsub(m[1], m[2]), m[3]),
+    ]
+
+
+def _gradients(builder: Any, e: Vectors) -> Vectors:
+    """A e."""
+    return [e[0], builder.fadd(e[0], e[1]), builder.fsub(e[0], e[1]), builder.fneg(e[1])]
+
+
+def _weight_gradients(builder: Any, m: Vectors) -> Vectors:
+    """G' m."""
+    half = ir.Constant(_FLOATS, 0.5)
+    total = builder.fmul(half, builder.fadd(m[1], m[2]))
+    return [
+        builder.fadd(m[0], total), builder.fmul(half, builder.fsub(m[1], m[2])),
+        builder.fadd(total, m[3]),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A matrix that is multiplied with the columns and then with the rows of a tile."""
+
+    columns: Callable[[Any, Vectors], Vectors]
+    size: int
+    """Rows and columns of a tile before."""
+    from_float32: bool = False
+    """Else from bfloat16."""
+    to_float32: bool = False
+    pairs: bool = False
+    """Whether two tiles are transformed, whose numbers are stored in turns."""
+
+
+class TransformCode(VectorCode):
+    """Writes a transformation of a tile, one vector of channels wide."""
+
+    def write(self, transform: Transform, values: list[Any]) -> None:
+        """``values`` are those of the intrinsic, with pointers."""
+        source, first, row, column, pair, target, target_first, target_row, target_column = values
+        builder = self._builder
+        source, target = builder.gep(source, [first]), builder.gep(target, [target_first])
+        results = []
+        for number in range(2 if transform.pairs else 1):
+            begin = builder.gep(source, [self.times(number, pair)])
+            tile = [
+                [
+                    self._floats(begin, self._place(r, row, c, column), transform.from_float32)
+                    for c in range(transform.size)
+                ]
+                for r in range(transform.size)
+            ]
+            results.append(self._transformed(transform, tile))
+        for r, lines in enumerate(zip(*results, strict=True)):
+            for c, numbers in enumerate(zip(*lines, strict=True)):
+                place = self._place(r, target_row, c, target_column)
+                self.store(self._stored(numbers, transform), target, place)
+
+    def _place(self, row: int, row_bytes: Any, column: int, column_bytes: Any) -> Any:
+        return self._builder.add(self.times(row, row_bytes), self.times(column, column_bytes))
+
+    def _floats(self, memory: Any, place: Any, is_float32: bool) -> Any:
+        if is_float32:
+            return self.load(memory, place, _FLOATS)
+        return self.widened(self.load(memory, place, _SHORTS))
+
+    def _transformed(self, transform: Transform, tile: list[Vectors]) -> list[Vectors]:
+        columns = [
+            transform.columns(self._builder, list(column)) for column in zip(*tile, strict=True)
+        ]
+        return [
+            transform.columns(self._builder, list(row)) for row in zip(*columns, strict=True)
+        ]
+
+    def _stored(self, numbers: tuple[Any, ...], transform: Transform) -> Any:
+        if transform.to_float32:
+            return numbers[0]
+        rounded = [self.narrowed(number) for number in numbers]
+        if not transform.pairs:
+            return rounded[0]
+        return self._builder.shuffle_vector(*rounded, _INTERLEAVED)
+
+
+class ProductCode(VectorCode):
+    """Writes a product of matrices of pairs of bfloat16, with its sums in registers."""
+
+    instruction: Final = "llvm.x86.avx512bf16.dpbf16ps.512"
+
+    def write(self, adds: bool, values: list[Any]) -> None:
+        """``values`` are those of the intrinsic, with pointers; ``adds`` to the sums in memory."""
+        (left, left_first, left_row, left_step, right, right_first, right_step, sums, sums_first,
+         sums_row, steps) = values
+        builder = self._builder
+        left, right, sums = (
+            builder.gep(memory, [first])
+            for memory, first in ((left, left_first), (right, right_first), (sums, sums_first))
+        )
+        vector_bytes = 4 * LANES
+        places = [
+            builder.add(self.times(row, sums_row), long(vector_bytes * v))
+            for row in range(PRODUCT_ROWS) for v in range(PRODUCT_VECTORS)
+        ]
+        zero = ir.Constant(_FLOATS, 0.0)
+        begun = [self.load(sums, place, _FLOATS) if adds else zero for place in places]
+
+        def add_products(state: list[Any]) -> list[Any]:
+            left, right, *totals = state
+            columns = [
+                self.load(right, long(vector_bytes * v), _PAIRS) for v in range(PRODUCT_VECTORS)
+            ]
+            for row in range(PRODUCT_ROWS):
+                pair = self.broadcast(self.load(left, self.times(row, left_row), INT), _INTS)
+                pair = builder.bitcast(pair, _PAIRS)
+                for v, column in enumerate(columns):
+                    k = row * PRODUCT_VECTORS + v
+                    totals[k] = self.call(self.instruction, _FLOATS, [totals[k], pair, column])
+            return [builder.gep(left, [left_step]), builder.gep(right, [right_step]), *totals]
+
+        _, _, *totals = repeat(builder, steps, [left, right, *begun], add_products)
+        for total, place in zip(totals, places, strict=True):
+            self.store(total, sums, place)
+
+
+def _transforming(transform: Transform) -> Any:
+    """Make the intrinsic of a transform.
+
+    It takes the source, the place of its tile, and the bytes between rows, columns, and from one
+    tile of a pair to the next; and the target, the place there, and its bytes between rows and
+    columns of the transformed tile.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def transform_tile(
+        _typing: Any, source: Any, first: Any, row: Any, column: Any, pair: Any, target: Any,
+        target_first: Any, target_row: Any, target_column: Any,
+    ) -> Any:
+        integer = types.int64
+        signature = types.void(source, *[integer] * 4, target, *[integer] * 3)
+
+        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            pointers = with_pointers(context, builder, signature.args, values)
+            TransformCode(builder).write(transform, pointers)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return transform_tile
+
+
+def _multiplying(adds: bool) -> Any:
+    """Make the intrinsic of a product.
+
+    It takes three matrices. Of the left one the place, the bytes from row to row, and to the next
+    pair; of the right one the place, and the bytes to the next pair; of the sums, float32, the
+    place and the bytes from row to row; and the number of pairs.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def multiply_pairs(
+        _typing: Any, left: Any, left_first: Any, left_row: Any, left_step: Any, right: Any,
+        right_first: Any, right_step: Any, sums: Any, sums_first: Any, sums_row: Any, steps: Any,
+    ) -> Any:
+        integer = types.int64
+        signature = types.void(
+            left, *[integer] * 3, right, *[integer] * 2, sums, *[integer] * 3
+        )
+
+        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            pointers = with_pointers(context, builder, signature.args, values)
+            ProductCode(builder).write(adds, pointers)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return multiply_pairs
+
+
+INPUTS: Final = Transform(_inputs, 4)
+PAIRED_INPUTS: Final = Transform(_inputs, 4, pairs=True)
+WEIGHTS: Final = Transform(_weights, 3, from_float32=True)
+PAIRED_WEIGHTS: Final = Transform(_weights, 3, from_float32=True, pairs=True)
+RESULTS: Final = Transform(_results, 4, from_float32=True)
+PAIRED_GRADIENTS: Final = Transform(_gradients, 2, pairs=True)
+WEIGHT_GRADIENTS: Final = Transform(
+    _weight_gradients, 4, from_float32=True, to_float32=True
+)
+
+transform_inputs, transform_paired_inputs = _transforming(INPUTS), _transforming(PAIRED_INPUTS)
+transform_weights, transform_paired_weights = _transforming(WEIGHTS), _transforming(PAIRED_WEIGHTS)
+transform_results = _transforming(RESULTS)
+transform_paired_gradients = _transforming(PAIRED_GRADIENTS)
+transform_weight_gradients = _transforming(WEIGHT_GRADIENTS)
+multiply, multiply_and_add = _multiplying(adds=False), _multiplying(adds=True)

@@ -1,0 +1,162 @@
+"""Chains of layers and their convolutions against torch's, in float64 and in bfloat16."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import conv2d
+
+from chess_snn.nets import NetConfig, build_network, measuring_spike_rate, net_config
+from chess_snn.nets.cpu import chain_cpu, winograd_kernels
+from chess_snn.nets.cpu.neuron_cpu import squares_of
+from chess_snn.nets.cpu.winograd_tile import HAS_PRODUCTS
+from chess_snn.nets.model import layers
+
+needs_products = pytest.mark.skipif(
+    not HAS_PRODUCTS, reason="this processor does not multiply pairs of bfloat16"
+)
+SHAPES = [(3, 32, 32, 8), (1, 32, 64, 8), (5, 64, 32, 4), (9, 30, 32, 8), (2, 1, 32, 4)]
+"""B, I, O, H and W: two small boards in one block, and channels that fill no vector."""
+MOST_OF_TORCHS_ERROR = 2.2
+"""Gradients are rounded twice, so twice torch's, and what few numbers vary."""
+
+
+def make(batch, inputs, outputs, side, levels=8):
+    """Spikes, weights and gradients."""
+    generator = torch.Generator().manual_seed(0)
+    spikes = torch.randint(-levels, levels + 1, (batch, inputs, side, side), generator=generator)
+    weight = 0.1 * torch.randn(outputs, inputs, 3, 3, generator=generator)
+    grad = torch.randn(batch, outputs, side, side, generator=generator)
+    return (
+        channels_last(spikes.clamp(min=0).bfloat16()), channels_last(weight),
+        channels_last(grad.bfloat16()),
+    )
+
+
+def channels_last(tensor):
+    return tensor.contiguous(memory_format=torch.channels_last)
+
+
+def results(convolve, spikes, weight, grad):
+    """The result of a convolution, and its gradients."""
+    spikes, weight = spikes.clone().requires_grad_(), weight.clone().requires_grad_()
+    result = convolve(spikes, weight)
+    result.backward(grad)
+    return result.detach(), spikes.grad, weight.grad
+
+
+class Convolve(torch.autograd.Function):
+    """The kernels, one by one."""
+
+    @staticmethod
+    def forward(ctx, images, weight):
+        ctx.seen, ctx.taps = squares_of(images), chain_cpu.taps_of(weight)
+        ctx.shape = images.shape
+        weights = winograd_kernels.forward_weights(ctx.taps)
+        return convolve(ctx.seen, weights, len(weight))
+
+    @staticmethod
+    def backward(ctx, grad):
+        grad, of_taps = squares_of(grad), np.full_like(ctx.taps, np.nan)
+        winograd_kernels.find_weight_gradient(ctx.seen, grad, of_taps)
+        weights = winograd_kernels.backward_weights(ctx.taps)
+        inputs = ctx.shape[1]
+        of_weight = torch.from_numpy(of_taps).permute(0, 3, 1, 2)[:, :inputs]
+        return convolve(grad, weights, of_taps.shape[3])[:, :inputs], of_weight
+
+
+def convolve(squares, weights, outputs):
+    result = np.full((*squares.shape[:3], outputs), 2**16 - 1, np.uint16)
+    winograd_kernels.convolve(squares, weights, result)
+    return torch.from_numpy(result).view(torch.bfloat16).permute(0, 3, 1, 2)
+
+
+def by_torch(spikes, weight):
+    return conv2d(spikes, weight.to(spikes.dtype), padding=1)
+
+
+@needs_products
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_error_is_that_of_bfloat16(shape):
+    spikes, weight, grad = make(*shape)
+    expected = results(by_torch, spikes.double(), weight.double(), grad.double())
+    theirs = results(by_torch, spikes, weight, grad)
+    ours = results(Convolve.apply, spikes, weight, grad)
+    for name, exact, their, our in zip(
+        ("result", "inputs", "weights"), expected, theirs, ours, strict=True
+    ):
+        assert our.shape == exact.shape, name
+        assert error(our, exact) <= MOST_OF_TORCHS_ERROR * error(their, exact), name
+
+
+def error(found, exact):
+    return (found.double() - exact).square().mean().sqrt().item()
+
+
+@needs_products
+def test_whole_weights_give_whole_sums():
+    """Numbers of spikes and weights that bfloat16 has are multiplied and added exactly."""
+    spikes, weight, grad = make(4, 32, 32, 8, levels=2)
+    weight, grad = (4 * weight.mul(8).round().clamp(-1, 1), grad.sign())
+    ours = results(Convolve.apply, spikes, weight, grad)
+    expected = results(by_torch, spikes.double(), weight.double(), grad.double())
+    for our, exact in zip(ours, expected, strict=True):
+        assert torch.equal(our.double(), exact.to(our.dtype).double())
+
+
+def learn(spec, planes, config, precision, by_chain, monkeypatch):
+    """Gradients and statistics of a network, and its rate of spikes."""
+    with monkeypatch.context() as patch:
+        if not by_chain:
+            patch.setattr(layers, "can_run", lambda *_: False)
+        network = build_network(spec, config, 0).to(memory_format=torch.channels_last)
+        with (
+            measuring_spike_rate(network) as rate,
+            torch.autocast("cpu", precision, enabled=precision is not None),
+        ):
+            output = network(planes)
+        (output.policy_logits_BA.square().mean() + rate()).backward()
+    return {
+        **{name: tensor.grad for name, tensor in network.named_parameters()
+           if tensor.grad is not None},
+        **dict(network.named_buffers()), "rate": rate().detach(),
+    }
+
+
+@needs_products
+@pytest.mark.parametrize("activation", ["ilif", "relu"])
+def test_a_network_learns_by_chains_what_it_learns_by_torch(
+    spec, positions, monkeypatch, activation
+):
+    """Gradients are as near to those of float32 as torch's in bfloat16 are."""
+    config = net_config("tiny", blocks=2, activation=activation, ticks=1, levels=8)
+    planes = positions[:3].tensor()
+    exact = learn(spec, planes, config, None, False, monkeypatch)
+    theirs = learn(spec, planes, config, torch.bfloat16, False, monkeypatch)
+    ours = learn(spec, planes, config, torch.bfloat16, True, monkeypatch)
+    assert ours.keys() == exact.keys()
+    assert not torch.equal(ours["stem.conv.weight"], theirs["stem.conv.weight"])
+    for name, tensor in exact.items():
+        assert ours[name].shape == tensor.shape, name
+        if tensor.is_floating_point():
+            scale = max(tensor.square().mean().sqrt().item(), 1e-6)
+            assert error(ours[name], tensor) < 2 * error(theirs[name], tensor) + 0.1 * scale, name
+        else:
+            assert torch.equal(ours[name], tensor), name
+
+
+def test_only_layers_that_it_knows():
+    config = NetConfig(activation="ilif", ticks=1)
+
+    def can_run(shape=(2, 32, 8, 8), outputs=32, config=config, dtype=torch.bfloat16):
+        conv, norm = nn.Conv2d(shape[1], outputs, 3, padding=1), nn.BatchNorm2d(outputs)
+        with torch.autocast("cpu", dtype):
+            return chain_cpu.can_run([(conv, norm)], config, torch.zeros(shape))
+
+    assert can_run() == HAS_PRODUCTS
+    assert can_run((2, 5, 4, 4)) == HAS_PRODUCTS
+    assert can_run(config=NetConfig(activation="relu", ticks=1)) == HAS_PRODUCTS
+    assert not can_run((2, 32, 6, 8))
+    assert not can_run(outputs=16)
+    assert not can_run(config=NetConfig(ticks=1))
+    assert not can_run(dtype=torch.float16)
