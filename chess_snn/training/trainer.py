@@ -132,6 +132,10 @@ class Trainer:
         """The running average of the weights, where the settings want one."""
         if settings.average_decay > 0:
             self.average = copy.deepcopy(self.network).eval().requires_grad_(False)
+            newest = self.network.state_dict()
+            self._averaged = [
+                (average, newest[name]) for name, average in self.average.state_dict().items()
+            ]
         self._step = TrainingStep(self.network, self.optimizer, settings, ranks)
         self._on_gpu = self.device.type == "cuda"
         self._is_captured = self._on_gpu and captured
@@ -230,12 +234,11 @@ class Trainer:
         decay = min(
             self.settings.average_decay, self.steps_done / (self.steps_done + _AVERAGE_LAG)
         )
-        newest = self.network.state_dict()
-        for name, average in self.average.state_dict().items():
+        for average, newest in self._averaged:
             if average.is_floating_point():
-                average.lerp_(newest[name], 1 - decay)
+                average.lerp_(newest, 1 - decay)
             else:
-                average.copy_(newest[name])
+                average.copy_(newest)
 
     def _halve_micro_batch(self) -> None:
         """Go on with smaller micro-batches, in every later step and generation too.
