@@ -32,7 +32,7 @@ WISHES = {
     "Learn another game, or longer": ["campaign.*"],
     "Use another network": [
         "net.size", "net.activation", "net.precision", "net.blocks", "net.channels",
-        "net.rule_planes", "net.target_readout", "net.policy_gain",
+        "net.rule_planes", "net.target_readout", "net.readout_gain",
     ],
     "Change the spikes": ["net.*", "training.spike_rate_weight"],
     "Play more games": ["self_play.*games*", "search.simulations*"],

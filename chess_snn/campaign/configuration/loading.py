@@ -49,6 +49,7 @@ _REMOVED: Final = {
                     "share the campaign's folder with its workers: docs/cluster.md"),
     **dict.fromkeys(("storage.object_store", "storage.endpoint", "storage.patience_s"),
                     "copy the folder with rclone or aws s3 sync: docs/reliability.md"),
+    "net.policy_gain": "net.readout_gain is the initial scale of policy and values",
     "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }
 """Settings that were removed, and the replacement; campaigns are read without them."""

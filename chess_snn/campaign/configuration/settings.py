@@ -83,9 +83,9 @@ class NetworkSettings:
     """Membrane potential from which a neuron spikes; 0 takes 0.5."""
     surrogate_alpha: float = Field(default=0.0, ge=0, le=100)
     """Sharpness of the surrogate derivative in training; 0 takes 2."""
-    policy_gain: float = Field(default=0.5, ge=0, le=100)
-    """Initial scale of the policy. With a small one an untrained network prefers no legal action;
-    with 8 it prefers some strongly."""
+    readout_gain: float = Field(default=0.5, ge=0, le=100)
+    """Initial scale of policy and values. With a small one an untrained network prefers no legal
+    action and no side; with 8 it prefers some actions strongly."""
     precision: Precision = "bf16"
     """Precision of the network in play: `bf16`, `fp32`, or `int8`, which has weights of 8 bits and
     exact sums of spikes, or of values in 8 bits. It is the fastest; on GPUs it needs Triton and at

@@ -165,7 +165,7 @@ def new_network(config: CampaignConfig) -> nets.Network:
     """The untrained network that ``config`` describes."""
     return nets.build_network(
         get_game(config.campaign.game).spec, config.net.network(),
-        derive_seed(config.campaign.seed, "network"), config.net.policy_gain,
+        derive_seed(config.campaign.seed, "network"), config.net.readout_gain,
     )
 
 

@@ -140,7 +140,7 @@ def _hard_start(history: Sequence[Figures]) -> Alarm | None:
         f"the untrained policy had {ratio:.0%} of a uniform policy's entropy, below "
         f"{SOFT_START:.0%}",
         "it begins with prejudices that games must undo first; start again with a smaller "
-        "net.policy_gain",
+        "net.readout_gain",
     )
 
 

@@ -47,7 +47,7 @@ def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
 
 
 def run_chain(x_BIHW: Tensor, layers: Sequence[Layer], config: NetConfig) -> tuple[Tensor, ...]:
-    """What the neurons of each layer fire, bfloat16[B, O, H, W]; differentiable.
+    """The spikes of each layer, bfloat16[B, O, H, W]; differentiable.
 
     The running statistics are updated.
     """

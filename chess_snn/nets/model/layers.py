@@ -260,12 +260,10 @@ def each_tick(layer: Callable[[Tensor], Tensor], x_TBX: Tensor) -> Tensor:
     return y_XX.view(x_TBX.shape[:2] + y_XX.shape[1:])
 
 
-def initialise(network: nn.Module, policy_gain: float) -> None:
-    """Kaiming for everything but readouts; ``BRANCH_GAIN`` and ``READOUT_GAIN`` for the rest.
+def initialise(network: nn.Module, readout_gain: float) -> None:
+    """Kaiming for everything but readouts and branches, of which the gain is ``BRANCH_GAIN``.
 
     All biases are 0, and so is the readout of targets: the first policy is as without it.
-
-    ``policy_gain`` stands in for ``READOUT_GAIN`` in the policy's readout.
 
     Kaiming et al., arXiv 1502.01852, section 2.2.
     """
@@ -275,8 +273,7 @@ def initialise(network: nn.Module, policy_gain: float) -> None:
                 nn.init.zeros_(module.weight)
             elif name.endswith("readout"):
                 fan_in = module.weight.shape[1]
-                gain = policy_gain if name.startswith("policy.") else READOUT_GAIN
-                nn.init.normal_(module.weight, std=gain / math.sqrt(fan_in))
+                nn.init.normal_(module.weight, std=readout_gain / math.sqrt(fan_in))
             else:
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
             if module.bias is not None:

@@ -136,12 +136,12 @@ class Network(nn.Module):
 
 
 def build_network(
-    spec: GameSpec, config: NetConfig, seed: int, policy_gain: float = READOUT_GAIN
+    spec: GameSpec, config: NetConfig, seed: int, readout_gain: float = READOUT_GAIN
 ) -> Network:
     """A new network for ``spec``; ``seed`` alone decides its weights.
 
-    ``policy_gain`` is the initial scale of its policy; well above the default, it starts with
-    prejudices.
+    ``readout_gain`` is the initial scale of its policy and values; well above the default, it
+    starts with prejudices.
 
     torch's global random state is left as it was.
     """
@@ -149,7 +149,7 @@ def build_network(
         # Not torch.manual_seed, which would reseed the accelerators too.
         torch.default_generator.manual_seed(seed % 2**63)
         network = Network(spec, config)
-        initialise(network, policy_gain)
+        initialise(network, readout_gain)
         with torch.no_grad():
             network.value.readout.bias.copy_(first_value_bias(spec))
     return network
