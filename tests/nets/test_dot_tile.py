@@ -10,10 +10,12 @@ import pytest
 from llvmlite import binding, ir
 
 from chess_snn.nets.cpu.dot_tile import (
-    ARGUMENTS,
+    ARRAYS,
     AVX2,
     AVX_VNNI,
     DOT_PRODUCTS,
+    NUMBERS,
+    PLACES,
     SDOT,
     TILE_SQUARES,
     VNNI,
@@ -22,8 +24,10 @@ from chess_snn.nets.cpu.dot_tile import (
     most_products,
 )
 
-ARRAYS = {"inputs", "weights", "scales", "biases", "currents", "spikes"}
-NUMBERS = {"per_spike", "most_spikes"}
+KINDS = {
+    **dict.fromkeys(PLACES, ir.IntType(64)), **dict.fromkeys(ARRAYS, ir.IntType(8).as_pointer()),
+    **dict.fromkeys(NUMBERS, ir.FloatType()),
+}
 PROCESSORS = {
     VNNI: ("x86_64-linux-gnu", "cascadelake", "vpdpbusd", "%rsp"),
     AVX_VNNI: ("x86_64-linux-gnu", "alderlake", "vpdpbusd", "%rsp"),
@@ -39,22 +43,14 @@ def targets():
     binding.initialize_all_asmprinters()
 
 
-def kind_of(name):
-    if name in ARRAYS:
-        return ir.IntType(8).as_pointer()
-    return ir.FloatType() if name in NUMBERS else ir.IntType(64)
-
-
 def assembly(product, carries, tile=None):
     """Assembly of a function that fires one tile."""
     triple, processor, *_ = PROCESSORS[product]
     module = ir.Module()
     module.triple = binding.Target.from_triple(triple).triple
-    function = ir.Function(
-        module, ir.FunctionType(ir.VoidType(), [kind_of(name) for name in ARGUMENTS]), "fire"
-    )
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), KINDS.values()), "fire")
     builder = ir.IRBuilder(function.append_basic_block())
-    argument = dict(zip(ARGUMENTS, function.args, strict=True))
+    argument = dict(zip(KINDS, function.args, strict=True))
     Tile(builder, argument, tile or product).write(carries)
     builder.ret_void()
     compiled = binding.parse_assembly(str(module))

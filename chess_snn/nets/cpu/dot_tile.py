@@ -1,6 +1,6 @@
 """One tile of a layer of integer neurons in vector registers, by the processor's dot products.
 
-LLVM does not turn loops into these instructions, so :func:`fire_tile`, for kernels of
+LLVM does not turn loops into these instructions, so :data:`fire_tile`, for kernels of
 :mod:`chess_snn.jit`, emits them itself. The sums of a tile, 4 squares by some vectors of outputs,
 become spikes at once, and currents are written only where a shortcut carries them.
 
@@ -18,17 +18,17 @@ from typing import Any, Final
 from llvmlite import binding, ir
 from numba import types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
 
 from chess_snn.nets.cpu.vector_code import (
     BYTE,
     FLOAT,
     INT,
     SHORT,
+    Named,
     VectorCode,
     long,
+    make_intrinsic,
     repeat,
-    with_pointers,
 )
 
 TILE_SQUARES: Final = 4
@@ -106,70 +106,42 @@ def most_products(most_spikes: int, product: DotProduct = _OF_TILE) -> int:
     return largest // (inputs * 127 * most_spikes)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def fire_tile(
-    _typing: Any, inputs: Any, first_input: Any, channels_in: Any, row_bytes: Any,
-    kernel_rows: Any, parts: Any, products: Any, weights: Any, first_weight: Any, scales: Any,
-    biases: Any, output: Any, currents: Any, first_current: Any, spikes: Any, first_spike: Any,
-    channels_out: Any, per_spike: Any, most_spikes: Any,
-) -> Any:
-    """Convolve a tile and let its neurons fire.
+ARRAYS: Final = "inputs", "weights", "scales", "biases", "currents", "spikes"
+"""Arguments of :data:`fire_tile`, contiguous:
 
-    The sums are exact. A sum times its scale plus its bias is rounded to bfloat16, as is its total
-    with a shortcut. A neuron fires the whole part of ``current * per_spike + 1/2``, from 0 to
-    ``most_spikes``.
-
-    Arrays are contiguous, and ``first_...`` are places in them.
-
-    Args:
-        inputs: uint8, squares by channels.
-        first_input: of the window of the tile's first square; the next squares' follow.
-        channels_in: of a square of the inputs, a multiple of ``INPUTS_OF_PRODUCT``.
-        row_bytes: from one row of the window to the next, as inputs.
-        kernel_rows: of the window.
-        parts: of a row of the window.
-        products: of a part, for each output; at most :func:`most_products`.
-        weights: int8[kernel_rows, parts, products, outputs, inputs].
-        first_weight: of the tile.
-        scales: float32, of a step of the weights of an output.
-        biases: float32, of an output.
-        output: the tile's first, in ``scales`` and ``biases``.
-        currents: float32, squares by channels: those of the shortcut, to which the tile's own are
-            added; None for a layer without.
-        first_current: of the tile.
-        spikes: uint8, squares by channels, filled.
-        first_spike: of the tile.
-        channels_out: of a square of ``currents`` and ``spikes``.
-        per_spike: float32.
-        most_spikes: float32.
-    """
-    integer = types.int64
-    signature = types.void(
-        inputs, *[integer] * 6, weights, integer, scales, biases, integer, currents, integer,
-        spikes, integer, integer, types.float32, types.float32,
-    )
-
-    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        pointers = with_pointers(context, builder, signature.args, values)
-        argument = dict(zip(ARGUMENTS, pointers, strict=True))
-        Tile(builder, argument, _OF_TILE).write(carries=isinstance(currents, types.Array))
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-ARGUMENTS: Final = (
-    "inputs", "first_input", "channels_in", "row_bytes", "kernel_rows", "parts", "products",
-    "weights", "first_weight", "scales", "biases", "output", "currents", "first_current", "spikes",
-    "first_spike", "channels_out", "per_spike", "most_spikes",
+- inputs: uint8, squares by channels.
+- weights: int8[kernel_rows, parts, products, outputs, inputs].
+- scales: float32, of a step of the weights of an output.
+- biases: float32, of an output.
+- currents: float32, squares by channels: those of the shortcut, to which the tile's own are added;
+  None for a layer without.
+- spikes: uint8, squares by channels, filled.
+"""
+NUMBERS: Final = "per_spike", "most_spikes"
+PLACES: Final = (
+    "first_input", "channels_in", "row_bytes", "kernel_rows", "parts", "products", "first_weight",
+    "output", "first_current", "first_spike", "channels_out",
 )
+"""Further arguments, of which ``first_...`` are the tile's places in arrays:
+
+- first_input: of the window of the tile's first square; the next squares' follow.
+- channels_in: of a square of the inputs, a multiple of ``INPUTS_OF_PRODUCT``.
+- row_bytes: from one row of the window to the next, as inputs.
+- kernel_rows, parts: of the window, and of a row of it.
+- products: of a part, for each output; at most :func:`most_products`.
+- output: the tile's first, in ``scales`` and ``biases``.
+- channels_out: of a square of ``currents`` and ``spikes``.
+"""
 
 
 class Tile(VectorCode):
     """Writes one tile at a builder's place."""
 
-    def __init__(self, builder: Any, argument: dict[str, Any], product: DotProduct) -> None:
-        """``argument`` has LLVM's values by :data:`ARGUMENTS`; arrays are pointers to bytes."""
+    def __init__(self, builder: Any, argument: Named, product: DotProduct) -> None:
+        """``argument`` has LLVM's values by :data:`ARRAYS`, :data:`NUMBERS` and :data:`PLACES`.
+
+        Arrays are pointers to bytes.
+        """
         super().__init__(builder)
         self._argument, self._product = argument, product
         self._vector_bytes = INPUTS_OF_PRODUCT * product.lanes
@@ -271,3 +243,16 @@ class Tile(VectorCode):
 
     def _float_bytes(self, number: Any) -> Any:
         return self._builder.mul(number, long(4))
+
+
+def _write_tile(builder: Any, argument: Named, kinds: Named) -> None:
+    Tile(builder, argument, _OF_TILE).write(isinstance(kinds["currents"], types.Array))
+
+
+fire_tile = make_intrinsic(ARRAYS, NUMBERS, PLACES, _write_tile)
+"""Convolve a tile and let its neurons fire.
+
+The sums are exact. A sum times its scale plus its bias is rounded to bfloat16, as is its total with
+a shortcut. A neuron fires the whole part of ``current * per_spike + 1/2``, from 0 to
+``most_spikes``.
+"""

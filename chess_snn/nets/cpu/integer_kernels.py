@@ -25,7 +25,7 @@ def fire(
     for lo in range(0, num_neurons, BLOCK):
         hi = min(lo + BLOCK, num_neurons)
         load_block(current[0, lo:hi], charge)
-        count_fired(charge, fired, hi - lo, threshold, levels)
+        _count(charge, fired, hi - lo, threshold, levels)
         store_block(fired, spikes[0, lo:hi])
 
 
@@ -48,7 +48,7 @@ def add_and_fire(
         store_block(total, branch[0, lo:hi])
         # Read again: neurons see the sum as rounded to the precision it is kept in.
         load_block(branch[0, lo:hi], charge)
-        count_fired(charge, fired, hi - lo, threshold, levels)
+        _count(charge, fired, hi - lo, threshold, levels)
         store_block(fired, spikes[0, lo:hi])
 
 
@@ -62,7 +62,7 @@ def count_spikes(
     for lo in range(0, num_neurons, BLOCK):
         hi = min(lo + BLOCK, num_neurons)
         load_block(current[0, lo:hi], charge)
-        count_fired(charge, counts[lo:hi], hi - lo, threshold, levels)
+        _count(charge, counts[lo:hi], hi - lo, threshold, levels)
 
 
 @kernel
@@ -86,7 +86,7 @@ def backward(
 
 
 @kernel
-def count_fired(
+def _count(
     charge: Float32Array, fired: Float32Array, num_neurons: int, threshold: np.float32, levels: int
 ) -> None:
     """Fill the start of ``fired`` with how many thresholds each charge reaches.

@@ -11,23 +11,20 @@ from typing import Any, Final
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from chess_snn.nets.cpu.vector_code import (
     FLOAT,
     SHORT,
+    Named,
     VectorCode,
+    make_intrinsic,
     repeat,
-    with_pointers,
 )
 
 LANES: Final = 16
 """Channels of a vector."""
 _FLOATS, _SHORTS = ir.VectorType(FLOAT, LANES), ir.VectorType(SHORT, LANES)
 _ZERO, _HALF = ir.Constant(_FLOATS, 0.0), ir.Constant(_FLOATS, 0.5)
-_PLACE: Final = "first", "column", "rows", "width"
-"""The last arguments of each intrinsic."""
 
 State = list[Any]
 
@@ -35,7 +32,7 @@ State = list[Any]
 class Pass(VectorCode):
     """Writes a pass."""
 
-    def __init__(self, builder: Any, values: dict[str, Any], kinds: dict[str, Any]) -> None:
+    def __init__(self, builder: Any, values: Named, kinds: Named) -> None:
         super().__init__(builder)
         self.builder, self.values, self._kinds = builder, values, kinds
 
@@ -102,27 +99,11 @@ class Pass(VectorCode):
 def _intrinsic(
     arrays: tuple[str, ...], numbers: tuple[str, ...], write: Callable[[Pass], None]
 ) -> Any:
-    """Make the intrinsic of a pass: of a tuple of arrays, one of numbers, and its place."""
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def run_pass(_typing: Any, arrays_kind: Any, numbers_kind: Any, place_kind: Any) -> Any:
-        kinds = dict(zip(arrays, arrays_kind, strict=True))
-        place = types.UniTuple(types.int64, len(_PLACE))
-        signature = types.void(arrays_kind, numbers_kind, place)
-
-        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            found: dict[str, Any] = {}
-            groups = zip((arrays, numbers, _PLACE), signature.args, values, strict=True)
-            for names, group, packed in groups:
-                unpacked = cgutils.unpack_tuple(builder, packed, len(names))
-                pointers = with_pointers(context, builder, list(group), unpacked)
-                found.update(zip(names, pointers, strict=True))
-            write(Pass(builder, found, kinds))
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    return run_pass
+    """Make the intrinsic of a pass."""
+    return make_intrinsic(
+        arrays, numbers, ("first", "column", "rows", "width"),
+        lambda builder, values, kinds: write(Pass(builder, values, kinds)),
+    )
 
 
 def _add_moments(code: Pass) -> None:

@@ -174,9 +174,9 @@ def _fire_layer(
                 current = (row * (width - 2) + column) * channels_out + output
                 spike = ((row + 1) * width + column + 1) * channels_out + output
                 fire_tile(
-                    inputs, window, channels_in, row_bytes, kernel_size, parts,
-                    row_products // parts, weights, weight, scales, biases, first_output + output,
-                    currents, current, spikes, spike, channels_out, per_spike, most_spikes,
+                    (inputs, weights, scales, biases, currents, spikes), (per_spike, most_spikes),
+                    (window, channels_in, row_bytes, kernel_size, parts, row_products // parts,
+                     weight, first_output + output, current, spike, channels_out),
                 )
     num_weights = channels_out * kernel_size * kernel_size * channels_in
     return first_weight + num_weights, first_output + channels_out

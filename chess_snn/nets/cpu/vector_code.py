@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.registry import cpu_target
+from numba.extending import intrinsic
 
 BYTE, SHORT, INT, LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 FLOAT = ir.FloatType()
@@ -31,6 +33,42 @@ class _BFloat(ir.Type):  # type: ignore[misc]
 
 
 BFLOAT = _BFloat()
+
+
+Named = dict[str, Any]
+"""LLVM's values, or numba's types, of arguments by their names."""
+
+
+def make_intrinsic(
+    arrays: tuple[str, ...], numbers: tuple[str, ...], places: tuple[str, ...],
+    write: Callable[[Any, Named, Named], None],
+) -> Any:
+    """Make an intrinsic of three tuples: arrays, float32, and int64.
+
+    ``write`` is called with a builder, values by these names, in which arrays are pointers to
+    bytes, and the types of the arrays.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def run(_typing: Any, arrays_kind: Any, numbers_kind: Any, places_kind: Any) -> Any:
+        kinds = dict(zip(arrays, arrays_kind, strict=True))
+        signature = types.void(
+            arrays_kind, numbers_kind, types.UniTuple(types.int64, len(places))
+        )
+
+        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            found: Named = {}
+            groups = zip((arrays, numbers, places), signature.args, values, strict=True)
+            for names, group, packed in groups:
+                unpacked = cgutils.unpack_tuple(builder, packed, len(names))
+                pointers = with_pointers(context, builder, list(group), unpacked)
+                found.update(zip(names, pointers, strict=True))
+            write(builder, found, kinds)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return run
 
 
 class VectorCode:

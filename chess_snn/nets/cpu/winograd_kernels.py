@@ -50,8 +50,9 @@ def forward_weights(taps: Float32Array) -> np.ndarray:
     for o in range(outputs):
         for i in range(0, inputs, LANES):
             transform_weights(
-                taps, (o * 9 * inputs + i) * 4, 3 * inputs * 4, inputs * 4, 0,
-                line, i * 2, 4 * inputs * 2, inputs * 2,
+                (taps, line), (),
+                ((o * 9 * inputs + i) * 4, 3 * inputs * 4, inputs * 4, 0,
+                 i * 2, 4 * inputs * 2, inputs * 2),
             )
         for p in range(POSITIONS):
             for i in range(inputs // 2):
@@ -68,8 +69,9 @@ def backward_weights(taps: Float32Array) -> np.ndarray:
     for o in range(0, outputs, 2):
         for i in range(0, inputs, LANES):
             transform_paired_weights(
-                taps, ((o * 9 + 8) * inputs + i) * 4, -3 * inputs * 4, -inputs * 4, 9 * inputs * 4,
-                weights, (o * inputs + 2 * i) * 2, 4 * step, step,
+                (taps, weights), (),
+                (((o * 9 + 8) * inputs + i) * 4, -3 * inputs * 4, -inputs * 4, 9 * inputs * 4,
+                 (o * inputs + 2 * i) * 2, 4 * step, step),
             )
     return weights
 
@@ -100,26 +102,29 @@ def convolve(images: np.ndarray, weights: np.ndarray, result: np.ndarray) -> Non
                 corner = 2 * (t // (width // 2)) * row + 2 * (t % (width // 2)) * column
                 for i in range(0, inputs, LANES):
                     transform_inputs(
-                        rim, corner + i * 2, row, column, 0,
-                        seen, (((b - first) * tiles + t) * inputs + i) * 2,
-                        4 * input_step * 2, input_step * 2,
+                        (rim, seen), (),
+                        (corner + i * 2, row, column, 0,
+                         (((b - first) * tiles + t) * inputs + i) * 2,
+                         4 * input_step * 2, input_step * 2),
                     )
         for p in range(POSITIONS):
             for o in range(0, outputs, PRODUCT_COLUMNS):
                 for t in range(0, rows, PRODUCT_ROWS):
                     multiply(
-                        seen, (p * input_step + t * inputs) * 2, inputs * 2, 4,
-                        weights, (p * inputs * outputs + 2 * o) * 2, outputs * 4,
-                        sums, (p * sum_step + t * outputs + o) * 4, outputs * 4, inputs // 2,
+                        (seen, weights, sums), (),
+                        ((p * input_step + t * inputs) * 2, inputs * 2, 4,
+                         (p * inputs * outputs + 2 * o) * 2, outputs * 4,
+                         (p * sum_step + t * outputs + o) * 4, outputs * 4, inputs // 2),
                     )
         for b in range(first, last):
             for t in range(tiles):
                 place = (b * height + 2 * (t // (width // 2))) * width + 2 * (t % (width // 2))
                 for o in range(0, outputs, LANES):
                     transform_results(
-                        sums, (((b - first) * tiles + t) * outputs + o) * 4,
-                        4 * sum_step * 4, sum_step * 4, 0,
-                        result, (place * outputs + o) * 2, width * outputs * 2, outputs * 2,
+                        (sums, result), (),
+                        ((((b - first) * tiles + t) * outputs + o) * 4,
+                         4 * sum_step * 4, sum_step * 4, 0,
+                         (place * outputs + o) * 2, width * outputs * 2, outputs * 2),
                     )
 
 
@@ -146,29 +151,33 @@ def find_weight_gradient(images: np.ndarray, grads: np.ndarray, taps: Float32Arr
                 pair = ((b - first) * tiles + t) // 2
                 for i in range(0, inputs, LANES):
                     transform_paired_inputs(
-                        rim, y * row + x * column + i * 2, row, column, 2 * column,
-                        seen, (pair * inputs + i) * 4, 4 * input_step * 2, input_step * 2,
+                        (rim, seen), (),
+                        (y * row + x * column + i * 2, row, column, 2 * column,
+                         (pair * inputs + i) * 4, 4 * input_step * 2, input_step * 2),
                     )
                 for o in range(0, outputs, LANES):
                     transform_paired_gradients(
-                        grads, (((b * height + y) * width + x) * outputs + o) * 2,
-                        width * outputs * 2, outputs * 2, 2 * outputs * 2,
-                        wanted, (pair * outputs + o) * 4, 4 * grad_step * 2, grad_step * 2,
+                        (grads, wanted), (),
+                        ((((b * height + y) * width + x) * outputs + o) * 2,
+                         width * outputs * 2, outputs * 2, 2 * outputs * 2,
+                         (pair * outputs + o) * 4, 4 * grad_step * 2, grad_step * 2),
                     )
         for p in range(POSITIONS):
             for o in range(0, outputs, PRODUCT_ROWS):
                 for i in range(0, inputs, PRODUCT_COLUMNS):
                     multiply_and_add(
-                        wanted, (p * grad_step + 2 * o) * 2, 4, outputs * 4,
-                        seen, (p * input_step + 2 * i) * 2, inputs * 4,
-                        sums, ((p * outputs + o) * inputs + i) * 4, inputs * 4,
-                        (last - first) * tiles // 2,
+                        (wanted, seen, sums), (),
+                        ((p * grad_step + 2 * o) * 2, 4, outputs * 4,
+                         (p * input_step + 2 * i) * 2, inputs * 4,
+                         ((p * outputs + o) * inputs + i) * 4, inputs * 4,
+                         (last - first) * tiles // 2),
                     )
     for o in range(outputs):
         for i in range(0, inputs, LANES):
             transform_weight_gradients(
-                sums, (o * inputs + i) * 4, 4 * sum_step, sum_step, 0,
-                taps, (o * 9 * inputs + i) * 4, 3 * inputs * 4, inputs * 4,
+                (sums, taps), (),
+                ((o * inputs + i) * 4, 4 * sum_step, sum_step, 0,
+                 (o * 9 * inputs + i) * 4, 3 * inputs * 4, inputs * 4),
             )
 
 

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from chess_snn.nets.cpu.vector_code import (
     BFLOAT,
@@ -28,10 +26,11 @@ from chess_snn.nets.cpu.vector_code import (
     HAS_BFLOAT,
     INT,
     SHORT,
+    Named,
     VectorCode,
     long,
+    make_intrinsic,
     repeat,
-    with_pointers,
 )
 
 LANES: Final = 16
@@ -110,9 +109,10 @@ class Transform:
 class TransformCode(VectorCode):
     """Writes a transformation of a tile, one vector of channels wide."""
 
-    def write(self, transform: Transform, values: list[Any]) -> None:
-        """``values`` are those of the intrinsic, with pointers."""
-        source, first, row, column, pair, target, target_first, target_row, target_column = values
+    def write(self, transform: Transform, values: Named) -> None:
+        """``values`` are those of the intrinsic."""
+        (source, target, first, row, column, pair, target_first, target_row,
+         target_column) = values.values()
         builder = self._builder
         source, target = builder.gep(source, [first]), builder.gep(target, [target_first])
         results = []
@@ -161,10 +161,10 @@ class ProductCode(VectorCode):
 
     instruction: Final = "llvm.x86.avx512bf16.dpbf16ps.512"
 
-    def write(self, adds: bool, values: list[Any]) -> None:
-        """``values`` are those of the intrinsic, with pointers; ``adds`` to the sums in memory."""
-        (left, left_first, left_row, left_step, right, right_first, right_step, sums, sums_first,
-         sums_row, steps) = values
+    def write(self, adds: bool, values: Named) -> None:
+        """``values`` are those of the intrinsic; ``adds`` to the sums in memory."""
+        (left, right, sums, left_first, left_row, left_step, right_first, right_step, sums_first,
+         sums_row, steps) = values.values()
         builder = self._builder
         left, right, sums = (
             builder.gep(memory, [first])
@@ -199,55 +199,30 @@ class ProductCode(VectorCode):
 def _transforming(transform: Transform) -> Any:
     """Make the intrinsic of a transform.
 
-    It takes the source, the place of its tile, and the bytes between rows, columns, and from one
-    tile of a pair to the next; and the target, the place there, and its bytes between rows and
-    columns of the transformed tile.
+    Of the source it takes the place of a tile, and the bytes between rows, columns, and from one
+    tile of a pair to the next; of the target the place, and the bytes between rows and columns of
+    the transformed tile.
     """
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def transform_tile(
-        _typing: Any, source: Any, first: Any, row: Any, column: Any, pair: Any, target: Any,
-        target_first: Any, target_row: Any, target_column: Any,
-    ) -> Any:
-        integer = types.int64
-        signature = types.void(source, *[integer] * 4, target, *[integer] * 3)
-
-        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            pointers = with_pointers(context, builder, signature.args, values)
-            TransformCode(builder).write(transform, pointers)
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    return transform_tile
+    return make_intrinsic(
+        ("source", "target"), (),
+        ("first", "row", "column", "pair", "target_first", "target_row", "target_column"),
+        lambda builder, values, _kinds: TransformCode(builder).write(transform, values),
+    )
 
 
 def _multiplying(adds: bool) -> Any:
     """Make the intrinsic of a product.
 
-    It takes three matrices. Of the left one the place, the bytes from row to row, and to the next
-    pair; of the right one the place, and the bytes to the next pair; of the sums, float32, the
-    place and the bytes from row to row; and the number of pairs.
+    Of the left matrix it takes the place, the bytes from row to row, and to the next pair; of the
+    right one the place, and the bytes to the next pair; of the sums, float32, the place and the
+    bytes from row to row; and the number of pairs.
     """
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def multiply_pairs(
-        _typing: Any, left: Any, left_first: Any, left_row: Any, left_step: Any, right: Any,
-        right_first: Any, right_step: Any, sums: Any, sums_first: Any, sums_row: Any, steps: Any,
-    ) -> Any:
-        integer = types.int64
-        signature = types.void(
-            left, *[integer] * 3, right, *[integer] * 2, sums, *[integer] * 3
-        )
-
-        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            pointers = with_pointers(context, builder, signature.args, values)
-            ProductCode(builder).write(adds, pointers)
-            return context.get_dummy_value()
-
-        return signature, codegen
-
-    return multiply_pairs
+    return make_intrinsic(
+        ("left", "right", "sums"), (),
+        ("left_first", "left_row", "left_step", "right_first", "right_step", "sums_first",
+         "sums_row", "steps"),
+        lambda builder, values, _kinds: ProductCode(builder).write(adds, values),
+    )
 
 
 INPUTS: Final = Transform(_inputs, 4)
