@@ -30,7 +30,8 @@ from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
 from chess_snn.errors import CampaignError, ConfigError
 from chess_snn.flows.cluster import check_workers
 from chess_snn.known import PRESETS
-from chess_snn.settings import bounds, choices
+from chess_snn.nets import SIZES
+from chess_snn.settings import bounds
 from chess_snn.tasks.tracking.fetching import fetch_model
 
 AS_PRESET: Final = "as the preset"
@@ -56,7 +57,7 @@ Workers = Annotated[int, _up_to_bound_of("execution.workers")]
 Seed = Annotated[int, _up_to_bound_of("campaign.seed")]
 NetworkSize = Annotated[
     str,
-    WithJsonSchema({"type": "string", "enum": [AS_PRESET, *choices(setting_field("net.size"))]}),
+    WithJsonSchema({"type": "string", "enum": [AS_PRESET, *SIZES]}),
 ]
 Gpus = list[Annotated[int, Field(ge=0)]]
 CampaignName = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$", max_length=100)]

@@ -72,8 +72,7 @@ EMPTY = (
 """Two shards an iteration; a generation that is evaluated plays 3 matches of 20 games."""
 
 SMALLEST_NETWORK = (
-    "net.size=tiny", "net.blocks=1", "net.channels=4", "net.precision=int8",
-    "training.precision=fp32",
+    "net.size=1x4", "net.precision=int8", "training.precision=fp32",
 )
 """Network of 35,000 parameters, most of them in the head of the value."""
 

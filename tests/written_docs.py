@@ -31,8 +31,8 @@ OFTEN_CHANGED = {
 WISHES = {
     "Learn another game, or longer": ["campaign.*"],
     "Use another network": [
-        "net.size", "net.activation", "net.precision", "net.blocks", "net.channels",
-        "net.rule_planes", "net.target_readout", "net.readout_gain",
+        "net.size", "net.growth", "net.activation", "net.precision", "net.rule_planes",
+        "net.target_readout", "net.readout_gain",
     ],
     "Change the spikes": ["net.*", "training.spike_rate_weight"],
     "Play more games": ["self_play.*games*", "search.simulations*"],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -28,7 +29,7 @@ from chess_snn.wording import counted
 if TYPE_CHECKING or to_run(__name__):
     from chess_snn import nets
     from chess_snn.campaign import CampaignFolder, load_config, read_receipts
-    from chess_snn.campaign.configuration.settings import CampaignConfig
+    from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
     from chess_snn.campaign.machine.cost import (
         OPTIMISM,
         Cost,
@@ -230,21 +231,27 @@ def estimate(
                 f"{folder.path} has no finished iteration to compare with; estimate a new "
                 "campaign with --preset"
             )
-        _compare(folder, _measure(folder.config))
+        _compare(folder, measured_paces(folder.config))
         return
     configuration = config_here(partial(load_config, preset, config, set or []))
-    pace = _measure(configuration)
-    _print_costs(configuration, predict_campaign(configuration, pace, plies))
+    costs = predict_campaign(configuration, measured_paces(configuration), plies)
+    _print_costs(configuration, costs)
 
 
-def _measure(config: CampaignConfig) -> Pace:
-    with work_bar("measuring", "paces") as on_progress:
-        pace = measure_pace(config, on_progress)
-    print_message(
-        f"{pace.evaluations_per_s:,.0f} evaluations/s in self-play, "
-        f"{pace.samples_per_s:,.0f} samples/s in training"
-    )
-    return pace
+def measured_paces(config: CampaignConfig) -> Callable[[float], Pace]:
+    """The pace after a share of the campaign; that of each size of its network is measured once."""
+
+    @cache
+    def measured(net: NetworkSettings) -> Pace:
+        with work_bar("measuring", "paces") as on_progress:
+            pace = measure_pace(replace(config, net=net), on_progress)
+        print_message(
+            f"{net.size}: {pace.evaluations_per_s:,.0f} evaluations/s in self-play, "
+            f"{pace.samples_per_s:,.0f} samples/s in training"
+        )
+        return pace
+
+    return lambda progress: measured(config.net.at(progress))
 
 
 def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
@@ -279,9 +286,11 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
         )
 
 
-def _compare(folder: CampaignFolder, pace: Pace) -> None:
-    rows = [(receipt, predict_receipt(folder.config, pace, receipt))
-            for receipt in read_receipts(folder)]
+def _compare(folder: CampaignFolder, pace_at: Callable[[float], Pace]) -> None:
+    rows = [
+        (receipt, predict_receipt(folder.config, pace_at(receipt.plan.progress_first), receipt))
+        for receipt in read_receipts(folder)
+    ]
     console.print(table_of(f"{folder.name}: what its iterations should take and took", rows, {
         "iter": lambda row: str(row[0].iteration),
         "self-play s": lambda row: f"{row[1].self_play_s:,.1f}",

@@ -19,12 +19,8 @@ from chess_snn.wording import counted
 if TYPE_CHECKING or to_run(__name__):
     from rich.filesize import decimal
 
-    from chess_snn.campaign.machine.cost import (
-        OPTIMISM,
-        measure_pace,
-        predict_bytes,
-        predict_campaign,
-    )
+    from chess_snn.campaign.machine.cost import OPTIMISM, predict_bytes, predict_campaign
+    from chess_snn.cli.cost import measured_paces
     from chess_snn.data import write_text
     from chess_snn.experiment.file import TEMPLATE, read_experiment
     from chess_snn.experiment.judging import RESULTS, ExperimentRun
@@ -71,9 +67,7 @@ def check(file: FileArgument) -> None:
     if budget.minutes:
         print_message(f"The runs take about {-(-runs // len(slots)) * budget.minutes:,.0f} min.")
     if not experiment.start.dataset:
-        with work_bar("measuring", "paces") as on_progress:
-            pace = measure_pace(config, on_progress)
-        costs = predict_campaign(config, pace)
+        costs = predict_campaign(config, measured_paces(config))
         each_s = sum(cost.iteration_s for cost in costs) / len(costs)
         quickest, slowest = each_s / 60 * OPTIMISM[0], each_s / 60 * OPTIMISM[1] * len(slots)
         print_message(

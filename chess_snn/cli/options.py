@@ -78,7 +78,8 @@ def complete_setting(incomplete: str) -> list[str]:
     loading = import_module("chess_snn.campaign.configuration.loading")
     settings = loading.flat_values(loading.config_values(loading.CampaignConfig()))
     name, equals, _ = incomplete.partition("=")
-    values = choices(loading.setting_field(name)) if equals and name in settings else ()
+    field = loading.setting_field(name) if equals and name in settings else None
+    values = () if field is None else choices(field) or field.examples or ()
     return [f"{name}={value}" for value in values] or [f"{name}=" for name in settings]
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         Activation,
         NetConfig,
         Precision,
-        Size,
         net_config,
     )
     from chess_snn.nets.model.network import LegalOutput, Network, NetworkOutput, build_network

@@ -191,7 +191,8 @@ def key_figures(facts: CampaignFacts) -> dict[str, str]:
 def details(facts: CampaignFacts) -> dict[str, str]:
     """Everything else that one line can say, by its name."""
     config = facts.folder.config
-    net, changes = config.net.network(), len(facts.recipe.changes)
+    changes, receipts = len(facts.recipe.changes), facts.receipts
+    net = config.net.at(receipts[-1].plan.progress_first if receipts else 0.0).network()
     known = {
         **_strength(facts),
         "network": (

@@ -28,6 +28,7 @@ from chess_snn.data import (
 from chess_snn.games.base import Game
 from chess_snn.known import WEIGHTS
 from chess_snn.nets import (
+    NetConfig,
     Network,
     load_network,
     network_digest,
@@ -35,6 +36,7 @@ from chess_snn.nets import (
     write_tensors,
 )
 from chess_snn.nets.model.weights import read_tensors
+from chess_snn.rng import derive_seed
 from chess_snn.training.checkpoint_files import (
     CHECKPOINT_FORMAT,
     OPTIMIZER,
@@ -94,11 +96,12 @@ def load_weights_alone(folder: Path) -> Network:
 
 def load_trainer(
     folder: Path, game: Game, device: torch.device | str = "cpu", ranks: Ranks = ALONE,
-    settings: TrainingSettings | None = None,
+    settings: TrainingSettings | None = None, shape: NetConfig | None = None,
 ) -> Trainer:
     """The trainer saved in ``folder``, after its digests were checked; see :class:`Trainer`.
 
     However many ranks it was saved by, it may go on with any number; and under other ``settings``.
+    A network of another ``shape`` than this one grows into it, with a new optimiser.
 
     Raises:
         DamagedFolderError: a file is missing or damaged.
@@ -112,12 +115,18 @@ def load_trainer(
         state = read_json(folder / TRAINER)
         if settings is None:
             settings = TrainingSettings(**state["settings"])
+        grows = shape is not None and shape != network.config
+        if shape is not None and grows:
+            network = network.with_config(
+                shape, derive_seed(state["seed"], "growth", state["steps_done"])
+            )
         trainer = Trainer(game, network, settings, state["seed"], device, ranks=ranks)
         trainer.steps_done = state["steps_done"]
         trainer.step_in_iteration = state["step_in_iteration"]
         trainer.rng.bit_generator.state = state["sampling_rng"]
-        tensors, _ = read_tensors(folder / OPTIMIZER)
-        _restore_optimizer(trainer, tensors)
+        if not grows:
+            tensors, _ = read_tensors(folder / OPTIMIZER)
+            _restore_optimizer(trainer, tensors)
     return trainer
 
 

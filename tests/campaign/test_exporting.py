@@ -133,7 +133,7 @@ SHAPE = NetConfig(
     blocks=2, channels=24, ticks=3, decay=0.6, threshold=0.7, surrogate_alpha=3.0,
 )
 SET = (
-    "net.blocks=2", "net.channels=24", "net.ticks=3", "net.decay=0.6", "net.threshold=0.7",
+    "net.size=2x24", "net.ticks=3", "net.decay=0.6", "net.threshold=0.7",
     "net.surrogate_alpha=3",
 )
 

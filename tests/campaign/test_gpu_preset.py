@@ -71,7 +71,7 @@ def test_other_presets_do_not_depend_on_the_devices(monkeypatch):
 
 
 TINY = (
-    "net.size=tiny", "net.blocks=1", "net.channels=4", "self_play.concurrent_games=4",
+    "net.size=1x4", "self_play.concurrent_games=4",
     "search.simulations_first=2", "search.simulations_last=2", "training.batch_size=64",
     "campaign.hours=0", "campaign.iterations=2",
 )

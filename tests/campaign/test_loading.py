@@ -59,8 +59,7 @@ def test_settings_are_typed_as_toml_and_bare_words_are_texts():
 
 
 SHAPE = {
-    "blocks": 2, "channels": 24, "ticks": 3, "levels": 5, "decay": 0.6, "threshold": 0.7,
-    "surrogate_alpha": 4.0,
+    "ticks": 3, "levels": 5, "decay": 0.6, "threshold": 0.7, "surrogate_alpha": 4.0,
     "rule_planes": True, "target_readout": True,
 }
 
@@ -70,16 +69,43 @@ def setting(name):
 
 
 def test_fields_of_the_shape_are_settings_and_the_size_gives_the_rest():
-    constant = {"value_channels", "value_hidden"}
-    assert {"activation", *SHAPE} | constant == {field.name for field in fields(NetConfig)}
-    whole = load_config(settings=[setting(name) for name in SHAPE])
-    assert whole.net.network() == NetConfig(**SHAPE)
+    others = {"activation", "blocks", "channels", "value_channels", "value_hidden"}
+    assert {*SHAPE} | others == {field.name for field in fields(NetConfig)}
+    whole = load_config(settings=["net.size=2x24", *(setting(name) for name in SHAPE)])
+    assert whole.net.network() == NetConfig(blocks=2, channels=24, **SHAPE)
     assert build_config(tomllib.loads(format_toml(config_values(whole)))) == whole
     for name, value in SHAPE.items():
         config = load_config(settings=["net.size=small", setting(name)])
         assert config.net.network() == net_config("small", **{name: value})
-    baseline = load_config(settings=["net.size=small", "net.activation=relu", "net.blocks=2"])
+    baseline = load_config(settings=["net.size=2x64", "net.activation=relu"])
     assert baseline.net.network() == net_config("small", blocks=2).baseline()
+
+
+@pytest.mark.parametrize(("stored", "expected"), [
+    ({"size": "base", "blocks": 10, "channels": 128, "ticks": 0}, {"size": "base"}),
+    ({"size": "small", "blocks": 0, "channels": 48, "ticks": 3}, {"size": "6x48", "ticks": 3}),
+    ({"channels": 24, "activation": "ilif"}, {"size": "3x24", "ticks": 1, "activation": "ilif"}),
+    ({"blocks": 2, "activation": "relu"}, {"size": "2x32", "ticks": 1, "activation": "relu"}),
+])
+def test_blocks_and_channels_of_an_older_campaign_are_its_size(stored, expected):
+    assert build_config({"net": stored}).net.network() == net_config(**expected)
+
+
+def test_a_network_grows_after_shares_of_the_campaign_and_keeps_its_ticks():
+    net = load_config(settings=["net.size=2x8", 'net.growth=["tiny@0.25", "6x64@0.5"]']).net
+    sizes = [net.at(progress).network() for progress in (0.0, 0.24, 0.25, 0.49, 0.5, 1.0)]
+    assert [shape.size for shape in sizes] == ["2x8", "2x8", "tiny", "tiny", "small", "small"]
+    assert {shape.ticks for shape in sizes} == {net.network().ticks} != {net_config("small").ticks}
+
+
+@pytest.mark.parametrize("growth", [
+    '["small"]', '["small@soon"]', '["huge@0.5"]', '["3x16@0.5"]', '["2x64@0.5"]', '["tiny@0.5"]',
+    '["small@0"]', '["small@1"]', '["small@nan"]', '["small@0.5", "base@0.5"]',
+    '["base@0.3", "small@0.5"]',
+])
+def test_growth_to_nothing_larger_is_refused(growth):
+    with pytest.raises(ConfigError, match=r"net\.(growth|size)"):
+        load_config(settings=[f"net.growth={growth}"])
 
 
 def test_the_trees_of_the_last_matches_are_counted_only_where_they_are_played():
@@ -145,7 +171,7 @@ def begun(first_generation, tmp_path) -> CampaignFolder:
 @pytest.mark.parametrize(("old", "new", "named"), [
     ("learning_rate = 0.006\n", "learning_rate = 0.01\n",
      ("training.learning_rate", "0.006", "0.01")),
-    ('size = "tiny"\n', 'size = "small"\n', ("net.size", "'tiny'", "'small'")),
+    ('size = "1x4"\n', 'size = "small"\n', ("net.size", "'1x4'", "'small'")),
     ("finds_wins = true\n", "", None),
     ("finds_wins = true\n", "finds_wins = false\n", ("search.finds_wins", "True", "False")),
 ])

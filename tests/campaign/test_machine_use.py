@@ -122,7 +122,7 @@ def test_policy_only_games_ask_once_a_position():
 
 def test_a_campaign_gets_slower_as_its_simulations_grow():
     settings = config("self_play.games_per_iteration=100", "self_play.games_per_shard=100")
-    first, last = predict_campaign(settings, PACE, mean_plies=50.0)
+    first, last = predict_campaign(settings, lambda _: PACE, mean_plies=50.0)
     assert first.positions == last.positions == 5000
     assert last.self_play_s / first.self_play_s == pytest.approx(34 / 17)
     assert last.training_s == first.training_s

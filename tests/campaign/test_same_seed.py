@@ -13,7 +13,6 @@ import json
 import tempfile
 from dataclasses import fields
 from pathlib import Path
-from typing import Final
 from unittest.mock import patch
 
 import numpy as np
@@ -25,8 +24,7 @@ from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.stages import play_shard, train_generation
 from chess_snn.campaign.store.plans import begin_iteration, num_shards
 from chess_snn.data import read_shard
-from chess_snn.nets import NetConfig, load_network
-from chess_snn.nets.model.config import SIZES
+from chess_snn.nets import NetConfig, load_network, net_config
 
 CAMPAIGNS = {"chess": MICRO, "2048": MICRO_2048}
 STORED = json.loads(Path(__file__).with_name("same_seed.json").read_text())
@@ -61,11 +59,12 @@ def digest_of_network(checkpoint: Path) -> str:
     return digest({name: tensor.numpy() for name, tensor in network.state_dict().items()})
 
 
-SMALLER: Final = NetConfig(blocks=3, channels=32, ticks=2, value_channels=1, value_hidden=4)
-"""The network called tiny and the plies of mismatches that the stored digests were made with."""
+def smaller_network(size: str) -> NetConfig:
+    """The network that the stored digests were made with."""
+    return net_config(size, value_channels=1, value_hidden=4)
 
 
-@patch.dict(SIZES, tiny=SMALLER)
+@patch("chess_snn.campaign.configuration.settings.net_config", smaller_network)
 @patch("chess_snn.self_play.starts.MISMATCH_PLIES", 10)
 def play(path: Path, game: str) -> dict[str, str]:
     """Digests of all that two iterations play and train."""

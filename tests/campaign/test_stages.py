@@ -130,7 +130,7 @@ def test_threads_do_not_change_the_games(played, tmp_path):
 @pytest.mark.slow
 def test_the_loss_on_held_out_games_falls(tmp_path):
     config = load_config(settings=[
-        *MICRO, "campaign.iterations=1", "net.channels=16",
+        *MICRO, "campaign.iterations=1", "net.size=1x16",
         "self_play.games_per_iteration=96", "self_play.games_per_shard=96",
         "self_play.max_plies_first=16", "training.batch_size=64", "training.learning_rate=2e-2",
     ])

@@ -171,7 +171,7 @@ def test_the_preset_says_how_a_weights_file_plays(tmp_path):
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    (["net.blocks=6"], "net.blocks = 1.*net.blocks = 6"),
+    (["net.size=1x2"], "net.size = 1x4.*net.size = 1x2"),
     (["net.threshold=0.7"], r"net.threshold = 0\.5.*net.threshold = 0\.7"),
 ])
 def test_settings_that_contradict_the_network_are_refused(parent, changes, said):

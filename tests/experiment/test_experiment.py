@@ -114,7 +114,7 @@ def test_repeated_it_does_nothing_again_and_shows_the_tables(finished, capfd):
 
 @pytest.mark.parametrize(("change", "reason"), [
     ({"seeds": [1, 3]}, "seeds"), ({"judge": {"games": 4}}, "judge.games"),
-    ({"variants": SMALL["variants"] | {"relu": {"net.channels": 8}}}, "net.activation"),
+    ({"variants": SMALL["variants"] | {"relu": {"net.size": "1x8"}}}, "net.activation"),
 ])
 def test_another_file_is_refused(finished, tmp_path, capfd, change, reason):
     shutil.copytree(finished, tmp_path / "copy", symlinks=True)

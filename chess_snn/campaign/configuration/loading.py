@@ -21,6 +21,7 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.data import json_digest
 from chess_snn.errors import ConfigError
 from chess_snn.known import PRESETS
+from chess_snn.nets import net_config
 from chess_snn.settings import setting_fields
 from chess_snn.types import Json
 from chess_snn.wording import names_hint
@@ -49,6 +50,7 @@ _REMOVED: Final = {
                     "share the campaign's folder with its workers: docs/cluster.md"),
     **dict.fromkeys(("storage.object_store", "storage.endpoint", "storage.patience_s"),
                     "copy the folder with rclone or aws s3 sync: docs/reliability.md"),
+    **dict.fromkeys(("net.blocks", "net.channels"), 'net.size = "8x96" has blocks and channels'),
     "net.policy_gain": "net.readout_gain is the initial scale of policy and values",
     "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }
@@ -272,11 +274,20 @@ def _merge(onto: Json, values: Mapping[str, Any]) -> None:
 
 
 def _of_present_version(values: Mapping[str, Any]) -> Json:
-    """``values`` without removed settings."""
+    """``values`` without removed settings; a size in two of them becomes one text."""
     present: Json = dict(values)
     for name, group in values.items():
         if isinstance(group, Mapping):
             present[name] = {key: group[key] for key in group if f"{name}.{key}" not in _REMOVED}
             if group and not present[name]:
                 del present[name]  # the group may be gone too
+    net = values.get("net")
+    if isinstance(net, Mapping) and (net.get("blocks") or net.get("channels")):
+        shape = net_config(str(net.get("size", "tiny")))
+        kept = present.setdefault("net", {})
+        kept["size"] = (
+            f'{net.get("blocks") or shape.blocks}x{net.get("channels") or shape.channels}'
+        )
+        if net.get("activation", "lif") == "lif":
+            kept["ticks"] = net.get("ticks") or shape.ticks
     return present

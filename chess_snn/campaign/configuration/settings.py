@@ -15,7 +15,7 @@ from chess_snn.evaluation.comparison import Elo, SprtSettings
 from chess_snn.evaluation.named_players import check_player, make_player
 from chess_snn.evaluation.openings import OpeningSource, check_book
 from chess_snn.games import GameSpec, get_game
-from chess_snn.nets import Activation, NetConfig, Precision, Size, net_config
+from chess_snn.nets import SIZES, Activation, NetConfig, Precision, net_config
 from chess_snn.search import MAX_SIMULATIONS, SearchSettings, check_memory
 from chess_snn.self_play import SelfPlaySettings
 from chess_snn.settings import settings_class
@@ -28,7 +28,7 @@ _MOST_LADDER_GAMES: Final = 2000
 
 _SHAPE: Final = tuple(
     field.name for field in fields(NetConfig)
-    if field.name not in ("activation", "value_channels", "value_hidden")
+    if field.name not in ("activation", "blocks", "channels", "value_channels", "value_hidden")
 )
 """Settings of a network where 0 takes the value of its size."""
 
@@ -56,15 +56,15 @@ class RunSettings:
 class NetworkSettings:
     """Which network learns. A 0 takes the value of `net.size`."""
 
-    size: Size = "tiny"
-    """Sizes in this order: 3 blocks of 32 channels, 6 of 64, 10 of 128, 20 of 256."""
+    size: str = Field(default="tiny", examples=list(SIZES))
+    """`tiny` has 3 residual blocks of 32 channels, `small` 6 of 64, `base` 10 of 128, `large` 20 of
+    256; others by their numbers, such as `8x96`."""
+    growth: tuple[str, ...] = Field(default=(), strict=False)
+    """Larger sizes that take the place of `net.size`, each with the share of the campaign after
+    which it does: `["small@0.25", "10x128@0.6"]`. A network that grows keeps its answers."""
     activation: Activation = "lif"
     """`lif` spikes once a tick; `ilif` up to `levels` times in its one tick, so that it needs one
     convolution a layer; `relu` is the baseline. Settings of other neurons are ignored."""
-    blocks: int = Field(default=0, ge=0, le=100)
-    """Residual blocks of two 3x3 convolutions each; 0 takes that of `net.size`."""
-    channels: int = Field(default=0, ge=0, le=4096)
-    """Channels of every 3x3 convolution; 0 takes that of `net.size`."""
     rule_planes: bool = False
     """Whether the network also sees planes that follow from the rules. Chess has 20: the squares
     that each kind of piece attacks, that two pieces attack, and from which a knight, a bishop or a
@@ -92,10 +92,39 @@ class NetworkSettings:
     most 8 ticks."""
 
     def __post_init__(self) -> None:
-        self.network()  # an unknown size, or ticks that the activation does not have
+        before, share = self.network(), 0.0  # an unknown size, or ticks that neurons do not have
+        for text, (size, after) in zip(self.growth, self._steps(), strict=True):
+            wanted = net_config(size)
+            is_larger = before.blocks <= wanted.blocks and before.channels <= wanted.channels
+            if not (is_larger and before.size != wanted.size and share < after < 1):
+                raise ConfigError(
+                    f'net.growth: "{text}" must be larger than {before.size}, after a share of the '
+                    f"campaign between {share:g} and 1"
+                )
+            before, share = wanted, after
+
+    def _steps(self) -> list[tuple[str, float]]:
+        steps = []
+        for text in self.growth:
+            size, _, share = text.partition("@")
+            try:
+                steps.append((size, float(share)))
+            except ValueError:
+                raise ConfigError(
+                    "net.growth has sizes with a share of the campaign, such as small@0.25, got "
+                    f'"{text}"'
+                ) from None
+        return steps
+
+    def at(self, progress: float) -> "NetworkSettings":
+        """The settings after the share ``progress`` of the campaign, without further growth."""
+        if not self.growth:
+            return self
+        sizes = [self.size, *(size for size, share in self._steps() if share <= progress)]
+        return replace(self, size=sizes[-1], ticks=self.network().ticks, growth=())
 
     def network(self) -> NetConfig:
-        """The network's shape: the size's, but for what is set here."""
+        """The network's shape at first: the size's, but for what is set here."""
         config = net_config(self.size).with_activation(self.activation)
         own = {name: getattr(self, name) for name in _SHAPE if getattr(self, name)}
         return replace(config, **own)

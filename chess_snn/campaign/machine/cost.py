@@ -10,6 +10,7 @@ The warm-up of a machine is here too: kernels are compiled and networks measured
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -154,20 +155,25 @@ def predict(config: CampaignConfig, pace: Pace, positions: float, simulations: i
 
 
 def predict_campaign(
-    config: CampaignConfig, pace: Pace, mean_plies: float | None = None
+    config: CampaignConfig, pace_at: Callable[[float], Pace], mean_plies: float | None = None
 ) -> tuple[Cost, Cost]:
-    """The cost of a campaign's first and last iteration; None takes games of the usual length."""
+    """The cost of a campaign's first and last iteration; None takes games of the usual length.
+
+    ``pace_at`` gives the pace after a share of the campaign: its network may grow.
+    """
     mean_plies = mean_plies or get_game(config.campaign.game).spec.typical_plies
     positions = config.self_play.games_per_iteration * mean_plies
-    first, last = (predict(config, pace, positions, config.search.simulations(progress))
-                   for progress in (0.0, 1.0))
+    first, last = (
+        predict(config, pace_at(progress), positions, config.search.simulations(progress))
+        for progress in (0.0, 1.0)
+    )
     return first, last
 
 
 def predict_bytes(config: CampaignConfig, iterations: float) -> int:
     """Disk space of a campaign of so many iterations of games of the usual length."""
     game = get_game(config.campaign.game).spec
-    parameters = nets.num_parameters(game, config.net.network())
+    parameters = nets.num_parameters(game, config.net.at(1.0).network())
     positions = config.self_play.games_per_iteration * game.typical_plies
     return _SERVICES_BYTES + round(
         iterations * (_PARAMETER_BYTES * parameters + _POSITION_BYTES * positions)

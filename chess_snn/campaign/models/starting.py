@@ -11,7 +11,11 @@ from chess_snn.campaign.configuration.loading import Setting, load_config
 from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.models.references import FetchModel, find_model, is_registered
-from chess_snn.campaign.stages.first_generation import commit_first_generation, is_warm
+from chess_snn.campaign.stages.first_generation import (
+    commit_first_generation,
+    fitted_network,
+    is_warm,
+)
 from chess_snn.campaign.stages.window import window_shards
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.origin import Origin
@@ -19,7 +23,7 @@ from chess_snn.data import link_folder, read_manifest
 from chess_snn.data.window import INHERITED
 from chess_snn.errors import UsageError
 from chess_snn.extras import fetch_model
-from chess_snn.nets import SIZES, NetConfig
+from chess_snn.nets import NetConfig
 from chess_snn.types import Json
 
 
@@ -54,8 +58,8 @@ class Start:
     def check(self, config: CampaignConfig) -> None:
         """See that a campaign under ``config`` can start from this network.
 
-        Its neurons may have other ticks or levels from then on, for these have no weights, and it
-        may begin to see the rule planes and to read moves from where they go to.
+        Its neurons may have other ticks or levels from then on, for these have no weights. It may
+        begin to see the rule planes and to read moves from where they go to, and it may grow.
 
         Raises:
             UsageError: it is of another game or shape.
@@ -71,6 +75,8 @@ class Start:
             wanted, ticks=found.ticks, levels=found.levels,
             rule_planes=wanted.rule_planes and found.rule_planes,
             target_readout=wanted.target_readout and found.target_readout,
+            blocks=min(wanted.blocks, found.blocks),
+            channels=min(wanted.channels, found.channels),
         )
         if began_as != found:
             has, asks_for = _differences(found, wanted)
@@ -102,8 +108,7 @@ def find_start(text: str, fetch: FetchModel = fetch_model) -> Start:
         campaign_id=str(facts.get("campaign_id", "")) if parent is None else parent.campaign_id,
         folder="" if parent is None else str(parent.path),
     )
-    settings = _settings_of(network.config) if model.config is None else asdict(model.config.net)
-    return Start(model, network, settings, origin)
+    return Start(model, network, _settings_of(network.config, model.config), origin)
 
 
 def create_campaign(
@@ -130,7 +135,7 @@ def create_campaign(
         for shard, name in zip(shards, games, strict=True):
             link_folder(shard, folder.path / "games" / name)
         if not is_warm(folder):  # else it has to learn from the dataset first
-            network = start.network.with_config(config.net.network())
+            network = fitted_network(start.network, config)
             commit_first_generation(folder, network, {})
 
     origin = replace(start.origin, games=games, positions=positions)
@@ -156,18 +161,25 @@ def _window_of(start: Start) -> list[Path]:
     return shards
 
 
-def _settings_of(shape: NetConfig) -> Json:
-    """The settings of a network if only its shape is known; how it plays is for the preset."""
-    known: Json = {"activation": shape.activation}
-    if shape.size in SIZES:
-        known["size"] = shape.size
+def _settings_of(shape: NetConfig, config: CampaignConfig | None) -> Json:
+    """The settings of a network of a campaign, as large as it is now.
+
+    If only its shape is known, how it plays is for the preset.
+    """
+    if config is not None:
+        net = config.net
+        if net.growth:
+            net = replace(net, size=shape.size, ticks=shape.ticks, growth=())
+        return asdict(net)
+    known: Json = {"activation": shape.activation, "size": shape.size}
     found, wanted = asdict(NetworkSettings(**known).network()), asdict(shape)
     return known | {name: wanted[name] for name in wanted if wanted[name] != found[name]}
 
 
 def _differences(a: NetConfig, b: NetConfig) -> tuple[str, str]:
     """The settings in which two shapes differ, as either has them."""
-    names = [f.name for f in fields(NetConfig) if getattr(a, f.name) != getattr(b, f.name)]
+    names = [f.name for f in fields(NetConfig) if f.name not in ("blocks", "channels")]
+    names = [name for name in ("size", *names) if getattr(a, name) != getattr(b, name)]
     first, second = (
         ", ".join(f"net.{name} = {getattr(shape, name)}" for name in names) for shape in (a, b)
     )

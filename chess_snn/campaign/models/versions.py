@@ -130,7 +130,7 @@ def version_of(folder: CampaignFolder, generation: int) -> NetworkVersion:
     receipts = read_receipts(folder)
     if generation == 0 and is_committed(folder.checkpoint(0)):
         digest = read_manifest(folder.checkpoint(0)).meta["weights_digest"]
-        return _version(folder, receipts, 0, digest)
+        return _version(folder, receipts, 0, digest, trained_at=0.0)
     if not 1 <= generation <= len(receipts):
         known = f"1 to {len(receipts)}" if receipts else "none yet"
         raise CampaignError(
@@ -147,7 +147,10 @@ def describe_version(
     training = receipt.training
     low, high = _score_interval(receipt)
     return replace(
-        _version(folder, receipts, training.generation, training.weights_digest),
+        _version(
+            folder, receipts, training.generation, training.weights_digest,
+            trained_at=receipt.plan.progress_first,
+        ),
         spike_rate=training.metrics.get("spike_rate"),
         score=receipt.score,
         score_low=low,
@@ -162,11 +165,15 @@ def describe_version(
 
 
 def _version(
-    folder: CampaignFolder, receipts: Sequence[Receipt], generation: int, digest: str
+    folder: CampaignFolder, receipts: Sequence[Receipt], generation: int, digest: str,
+    trained_at: float,
 ) -> NetworkVersion:
-    """A version without the figures of an iteration."""
+    """A version without the figures of an iteration.
+
+    It was trained after the share ``trained_at`` of the campaign.
+    """
     config = folder.config
-    net = config.net.network()
+    net = config.net.at(trained_at).network()
     created, is_there = created_of(folder, generation)
     given = config.supervised if config.supervised.games and config.supervised.epochs else None
     return NetworkVersion(

@@ -173,7 +173,12 @@ def _starting_network(folder: CampaignFolder) -> nets.Network:
     """Untrained, or the one that the campaign starts from; see :func:`_given_network`."""
     if folder.origin is None:
         return new_network(folder.config)
-    return _given_network(folder.origin).with_config(folder.config.net.network())
+    return fitted_network(_given_network(folder.origin), folder.config)
+
+
+def fitted_network(network: nets.Network, config: CampaignConfig) -> nets.Network:
+    """``network``, from elsewhere, in the shape that ``config`` has at first."""
+    return network.with_config(config.net.network(), derive_seed(config.campaign.seed, "network"))
 
 
 def _given_network(origin: Origin) -> nets.Network:

@@ -84,6 +84,7 @@ def train_generation(
         folder.checkpoint(iteration), game, device_of(config, ranks.local_rank), ranks,
         # The settings of training may be new in the first iteration of a fork.
         settings=config.training if origin and origin.forked_at == iteration else None,
+        shape=config.net.at(progress.progress_first).network() if config.net.growth else None,
     )
     trainer.begin_iteration(iteration)
     plan = IterationPlan(
@@ -114,6 +115,7 @@ def train_generation(
         _PROVENANCE: provenance() | {"devices": _devices(trainer)},
         "metrics": {
             **{name: float(getattr(report, name)) for name in _REPORTED},
+            "parameters": float(trainer.network.num_parameters),
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
             **_holdout(before, training.measure_holdout(trainer, window)),

@@ -1,16 +1,16 @@
 """The shape of a network, as settings."""
 
+import re
 from dataclasses import replace
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
-from chess_snn.settings import check_choice, settings_class
+from chess_snn.settings import settings_class
 
 Activation = Literal["lif", "ilif", "relu"]
-Size = Literal["tiny", "small", "base", "large"]
 Precision = Literal["fp32", "bf16", "int8"]
 """Numbers of a network in play."""
 
@@ -93,20 +93,27 @@ class NetConfig:
         return self.with_activation("relu")
 
 
-SIZES: Final[dict[Size, NetConfig]] = {
+SIZES: Final = {
     "tiny": NetConfig(blocks=3, channels=32, ticks=2),
     "small": NetConfig(blocks=6, channels=64, ticks=4),
     "base": NetConfig(blocks=10, channels=128, ticks=4),
     "large": NetConfig(blocks=20, channels=256, ticks=4),
 }
 """Presets by name; a network remembers its numbers, not the name."""
+_SHAPE: Final = re.compile(r"(\d{1,4})x(\d{1,4})", re.ASCII)
 
 
 def net_config(size: str, **overrides: Any) -> NetConfig:
-    """The preset ``size`` with some fields changed.
+    """The preset ``size``, or a network of such a size as ``"2x24"``, with some fields changed.
 
     Raises:
         ConfigError: an unknown size or field, or a value out of range.
     """
-    check_choice("net.size", size, SIZES)
-    return replace(SIZES[cast(Size, size)], **overrides)
+    if shape := _SHAPE.fullmatch(size):
+        return NetConfig(**{"blocks": int(shape[1]), "channels": int(shape[2])} | overrides)
+    if size not in SIZES:
+        raise ConfigError(
+            f"net.size must be one of {', '.join(SIZES)}, or blocks and channels such as 8x96, "
+            f"got {size!r}"
+        )
+    return replace(SIZES[size], **overrides)

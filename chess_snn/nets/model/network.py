@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from chess_snn.errors import ConfigError
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.model.config import NetConfig
+from chess_snn.nets.model.growth import grown_weights
 from chess_snn.nets.model.layers import (
     READOUT_GAIN,
     Block,
@@ -108,19 +110,36 @@ class Network(nn.Module):
         """
         return self.with_config(replace(self.config, ticks=ticks)).eval()
 
-    def with_config(self, config: NetConfig) -> "Network":
+    def with_config(self, config: NetConfig, seed: int = 0) -> "Network":
         """The same weights under ``config``, which differs in nothing that has weights.
 
-        But it may see the rule planes, or read moves from where they go to. These have weight 0
-        then: the answers are the same.
+        But it may see the rule planes, or read moves from where they go to: these have weight 0
+        then. And it may have more channels and blocks (:mod:`chess_snn.nets.model.growth`), to
+        which ``seed`` belongs. The answers are the same.
+
+        Raises:
+            ConfigError: it has fewer channels or blocks.
         """
-        other, weights = Network(self.spec, config), self.state_dict()
+        ours, theirs = self.config, config
+        if theirs.channels < ours.channels or theirs.blocks < ours.blocks:
+            raise ConfigError(
+                f"a network of the size {ours.size} cannot become one of the size {theirs.size}: "
+                "none of its blocks and channels can be left out"
+            )
+        grows = (ours.channels, ours.blocks) != (theirs.channels, theirs.blocks)
+        other = build_network(self.spec, config, seed) if grows else Network(self.spec, config)
+        weights = self.state_dict()
         stem_CPKK = weights["stem.conv.weight"]
         missing = other.num_planes - self.num_planes
         weights["stem.conv.weight"] = nn.functional.pad(stem_CPKK, (0, 0, 0, 0, 0, missing))
         target = other.policy.target_readout
         if target is not None and self.policy.target_readout is None:
-            weights["policy.target_readout.weight"] = torch.zeros_like(target.weight)
+            weights["policy.target_readout.weight"] = torch.zeros_like(
+                self.policy.readout.weight
+            )
+        if grows:
+            channels = ours.channels, theirs.channels
+            weights = grown_weights(weights, other.state_dict(), channels, seed)
         other.load_state_dict(weights)
         return other
 
