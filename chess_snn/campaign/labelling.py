@@ -11,7 +11,7 @@ and labels what is missing.
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,11 +23,9 @@ from chess_snn import nets
 from chess_snn.campaign.models.model import Model
 from chess_snn.campaign.store.collection import CollectedShard, GameCollection
 from chess_snn.data import (
-    GameRecords,
     is_committed,
     json_digest,
     read_manifest,
-    state_rows,
     write_shard,
 )
 from chess_snn.errors import ConfigError, UsageError
@@ -39,18 +37,14 @@ from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
 from chess_snn.process_pool import process_pool
 from chess_snn.search import MAX_SIMULATIONS, SearchResult, make_tree_search
-from chess_snn.self_play.group import GameRecorder
+from chess_snn.self_play.labels import POSITIONS_AT_ONCE, Teacher, label_records
 from chess_snn.settings import check_range
-from chess_snn.types import Int64Array, Progress
+from chess_snn.types import Progress
 
 GAMES_PER_SHARD: Final = 64
 """A minute of work at most for an engine that takes some milliseconds a position."""
-_POSITIONS_AT_ONCE: Final = 512
 _LABELLED: Final = "labelled"
 """Digest of the shard that was labelled, in the manifest of the labels."""
-
-Teacher = Callable[[GameBatch], SearchResult]
-"""Labels positions that have not ended: ``policy_targets`` and ``values_stm`` are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +180,7 @@ def label_part(folder: ImportFolder, teaching: Teaching, part: Part) -> ImportRe
     """Commit the labels of ``part``, in a worker."""
     game = get_game(part.shard.spec.name)
     records, _ = part.shard.read()
-    labelled = label_records(game, records, part.games, _teacher(teaching, game.spec.name))
+    labelled = label_records(game, records, part.games, [_teacher(teaching, game.spec.name)])
     report = ImportReport(
         games_read=labelled.num_games, games=labelled.num_games, positions=labelled.num_positions
     )
@@ -197,52 +191,10 @@ def label_part(folder: ImportFolder, teaching: Teaching, part: Part) -> ImportRe
     return report
 
 
-def label_records(
-    game: Game, records: GameRecords, games: slice, teacher: Teacher
-) -> GameRecords:
-    """The ``games`` of ``records`` with the teacher's targets and values, and no surprises.
-
-    A position that is drawn by rule, where an imported game went on, keeps what it has.
-    """
-    num_games = games.stop - games.start
-    recorder = GameRecorder(num_games, game.spec.record_words, game.spec.value_range)
-    first, end = records.game_offsets[[games.start, games.stop]]
-    lengths = np.diff(records.game_offsets[games.start : games.stop + 1])
-    game_of = np.repeat(np.arange(num_games), lengths)
-    for start in range(first, end, _POSITIONS_AT_ONCE):
-        rows = np.arange(start, min(start + _POSITIONS_AT_ONCE, end))
-        batch = game.allocate(len(rows))
-        game.reset(batch, np.arange(len(rows)), state_rows(game.spec, records.states[rows]))
-        recorder.add_ply(
-            game_of[rows - first], batch, _labels(records, rows, batch, teacher)
-        )
-    return recorder.finish(
-        outcomes_white=records.outcomes_white[games],
-        terminations=records.terminations[games],
-        cut_values_white=records.cut_values_white[games],
-        start_kinds=records.start_kinds[games],
-    )
-
-
-def _labels(
-    records: GameRecords, rows: Int64Array, batch: GameBatch, teacher: Teacher
-) -> SearchResult:
-    live = np.flatnonzero(batch.num_legal)
-    over = np.flatnonzero(batch.num_legal == 0)
-    actions, values = records.actions[rows], records.values_stm[rows]
-    targets = np.zeros(batch.legal_actions.shape, np.float32)
-    batch.legal_actions[over, 0], targets[over, 0] = actions[over], 1.0
-    if len(live):
-        said = teacher(batch.take(live))
-        targets[live], values[live] = said.policy_targets, said.values_stm
-    nothing = np.zeros(len(rows), np.float32)
-    return SearchResult(actions, values, targets, nothing, nothing)
-
-
 def _network_teacher(game: Game, evaluator: Evaluator, model: Model) -> Teacher:
     search = make_tree_search(
         game, evaluator, replace(model.search, root_value="search"),
-        simulations=model.simulations, num_games=_POSITIONS_AT_ONCE,
+        simulations=model.simulations, num_games=POSITIONS_AT_ONCE,
     )
 
     def label(batch: GameBatch) -> SearchResult:

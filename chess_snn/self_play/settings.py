@@ -57,6 +57,8 @@ class SelfPlaySettings:
     mismatch_policy_share: float = Field(default=0.0, ge=0, le=1)
     """Share of those games in which the strong side is the network's policy without search
     instead."""
+    teacher: str = ""
+    """Engine whose moves and scores label games played without search: `stockfish@1000`."""
     temperature_first: float = Field(default=1.0, ge=0, le=100)
     """Temperature of a game's first ply; 1 draws from the policy unchanged."""
     temperature_last: float = Field(default=0.2, ge=0, le=100)

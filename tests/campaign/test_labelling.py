@@ -7,7 +7,7 @@ import pytest
 from made_imports import GAMES_EACH, easy_games, make_import
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.labelling import Teaching, label_games, label_records
+from chess_snn.campaign.labelling import Teaching, label_games
 from chess_snn.campaign.models.references import find_model
 from chess_snn.campaign.store.collection import open_collection
 from chess_snn.data import read_shard_of, write_shard
@@ -16,6 +16,7 @@ from chess_snn.evaluation.engines.teacher import Lines
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, save_network
 from chess_snn.pgn.folder import ImportFolder
+from chess_snn.self_play.labels import label_records
 from tests.evaluation.fake_engines import num_started, write_engine
 
 ONE_LINE = Lines(1)
@@ -143,7 +144,7 @@ def test_a_network_teaches_what_its_search_finds(games, tmp_path):
     label_games(games, tmp_path / "out", teaching, limit=GAMES_EACH)
     found = labels(tmp_path / "out")[0]
     given, _ = games.shards[0].read()
-    again = label_records(game, given, slice(0, GAMES_EACH), teaching.start(game))
+    again = label_records(game, given, slice(0, GAMES_EACH), [teaching.start(game)])
     assert np.array_equal(found.target_actions, again.target_actions)
     assert found.target_weights == pytest.approx(again.target_weights, abs=1e-3)
     assert np.abs(found.values_stm).max() > 0

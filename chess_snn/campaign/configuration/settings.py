@@ -12,6 +12,7 @@ from chess_snn.campaign.configuration.pace import (
 from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.comparison import Elo, SprtSettings
+from chess_snn.evaluation.engines.player import parse_engine
 from chess_snn.evaluation.named_players import check_player, make_player
 from chess_snn.evaluation.openings import OpeningSource, check_book
 from chess_snn.games import GameSpec, get_game
@@ -263,13 +264,14 @@ class CampaignConfig:
         return self.evaluation.ladder_test_simulations or self.evaluation.simulations
 
     def find_engines(self) -> None:
-        """See that every engine it plays against is on this machine, before a campaign starts.
+        """See that every engine it plays against or learns from is on this machine at the start.
 
         Raises:
             EngineError: one is not; says what to do.
         """
         game = get_game(self.campaign.game)
-        for opponent in self.evaluation.opponents:
+        teachers = [self.self_play.teacher] if self.self_play.teacher else []
+        for opponent in (*self.evaluation.opponents, *teachers):
             make_player(game, opponent)
 
     def _check_one_player(self, spec: GameSpec) -> None:
@@ -289,12 +291,21 @@ class CampaignConfig:
             )
 
     def _check_policy_loss(self) -> None:
-        wanted = "advantage" if self.search.kind == "policy" else "search"
+        teacher = self.self_play.teacher
+        if teacher and self.search.kind != "policy":
+            raise ConfigError(
+                f'self_play.teacher = "{teacher}" labels games that are played without search, and '
+                f'search.kind = "{self.search.kind}"; set search.kind = "policy"'
+            )
+        if teacher:
+            parse_engine(get_game(self.campaign.game), teacher)
+        wanted = "advantage" if self.search.kind == "policy" and not teacher else "search"
         if self.training.policy_loss != wanted:
             raise ConfigError(
                 f'training.policy_loss = "{self.training.policy_loss}" cannot learn from games '
-                f'played with search.kind = "{self.search.kind}"; set training.policy_loss = '
-                f'"{wanted}"'
+                f'played with search.kind = "{self.search.kind}"'
+                + (" and labelled by a teacher" if teacher else "")
+                + f'; set training.policy_loss = "{wanted}"'
             )
 
     def _check_ranks(self) -> None:

@@ -10,6 +10,7 @@ The warm-up of a machine is here too: kernels are compiled and networks measured
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.stages.networks import self_play_searches
+from chess_snn.campaign.stages.self_play import label_played
 from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.cores import num_cores
 from chess_snn.data import GameRecords, ReplayWindow, write_shard
@@ -55,8 +57,8 @@ class Pace:
     """Pace of this machine with one configuration."""
 
     evaluations_per_s: float
-    """Evaluations of self-play, all workers together, with trees and rules beside them. Positions
-    that need no answer, since the game is over or won at once, count too."""
+    """Evaluations of self-play, all workers together, with trees, rules and labels beside them.
+    Positions that need no answer, since the game is over or won at once, count too."""
     samples_per_s: float
     """Samples of training."""
 
@@ -144,7 +146,10 @@ def measure_self_play(
                 game, searches, settings, num_games=num_games, seed=0
             )
     evaluations = statistics.positions * _evaluations_a_position(config, simulations)
-    return records, evaluations / statistics.seconds
+    begun_s = time.perf_counter()
+    records = label_played(config, records, num_threads)
+    labelling_s = time.perf_counter() - begun_s
+    return records, evaluations / (statistics.seconds + labelling_s)
 
 
 def predict(config: CampaignConfig, pace: Pace, positions: float, simulations: int) -> Cost:

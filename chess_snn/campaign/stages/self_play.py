@@ -9,6 +9,7 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
+from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import device_of, evaluator_of, game_of, self_play_searches
 from chess_snn.campaign.stages.window import iteration_shards
 from chess_snn.campaign.store.folder import CampaignFolder
@@ -21,15 +22,18 @@ from chess_snn.campaign.store.plans import (
 from chess_snn.campaign.store.receipt_parts import ShardFacts
 from chess_snn.data import (
     GAMES_BEFORE,
+    GameRecords,
     Manifest,
     read_manifest,
     restart_states,
     write_shard,
 )
+from chess_snn.evaluation.engines.teacher import DEFAULT_LINES, EngineTeacher
 from chess_snn.failpoints import failpoint
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
 from chess_snn.self_play import SelfPlayStatistics, play_games
+from chess_snn.self_play.labels import label_records
 from chess_snn.types import Progress, UInt64Array
 
 _BEGAN_S = "began_s"
@@ -45,10 +49,12 @@ def play_shard(
 ) -> ShardFacts:
     """Play one shard of ``iteration`` with that generation's network, and commit it.
 
-    ``on_progress`` is called with (games played, games in all).
+    ``on_progress`` is called with (games played, games in all); where a teacher labels them, which
+    takes longer, with games labelled.
 
     Raises:
         CorruptDataError: the iteration's plan is missing or damaged.
+        EngineError: the teacher is not here, or died again and again at one position.
     """
     folder = CampaignFolder.open(directory)
     target = folder.shard(iteration, shard)
@@ -74,7 +80,9 @@ def play_shard(
         first_game=games.first_game,
         progress=progress,
         restarts=restarts,
-        on_progress=on_progress and (lambda done, _: on_progress(done, games.num_games)),
+        on_progress=None if settings.teacher else on_progress and (
+            lambda done, _: on_progress(done, games.num_games)
+        ),
     )
     meta = {
         "game": config.campaign.game,
@@ -89,8 +97,26 @@ def play_shard(
         # Positions of a call of the network, where memory ran out: games do not depend on it.
         **({} if evaluator.reduced_rows is None else {"reduced_rows": evaluator.reduced_rows}),
     }
+    labelled = label_played(config, records, num_threads, on_progress)
     failpoint("shard.played")
-    return _shard_facts(target, write_shard(target, records, meta))
+    return _shard_facts(target, write_shard(target, labelled, meta))
+
+
+def label_played(
+    config: CampaignConfig, records: GameRecords, num_threads: int,
+    on_progress: Progress | None = None,
+) -> GameRecords:
+    """``records`` as the campaign's teacher labels them; they themselves where it has none.
+
+    Raises:
+        EngineError: as :func:`play_shard`.
+    """
+    game, name = get_game(config.campaign.game), config.self_play.teacher
+    if not name:
+        return records
+    # As many engines as threads; they end with this function.
+    teachers = [EngineTeacher(game, name, DEFAULT_LINES).label for _ in range(num_threads)]
+    return label_records(game, records, slice(0, records.num_games), teachers, on_progress)
 
 
 def _shards_before(folder: CampaignFolder, iteration: int) -> list[Path]:
