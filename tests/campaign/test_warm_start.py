@@ -210,7 +210,7 @@ def first_digest(stopped):
 
 
 CHANGES = [
-    ('size = "tiny"\n', 'size = "small"\n', "net.size was 'tiny' and is 'small'"),
+    ('size = "1x4"\n', 'size = "small"\n', "net.size was '1x4' and is 'small'"),
     ("seed = 3\n", "seed = 9\n", "campaign.seed was 3 and is 9"),
     ("epochs = 4\n", "epochs = 5\n", "supervised.epochs was 4 and is 5"),
 ]

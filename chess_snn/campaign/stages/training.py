@@ -115,7 +115,6 @@ def train_generation(
         _PROVENANCE: provenance() | {"devices": _devices(trainer)},
         "metrics": {
             **{name: float(getattr(report, name)) for name in _REPORTED},
-            "parameters": float(trainer.network.num_parameters),
             "ranks": float(ranks.size),
             "micro_batch": float(report.micro_batches[-1].micro_batch),
             **_holdout(before, training.measure_holdout(trainer, window)),

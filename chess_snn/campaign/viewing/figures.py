@@ -140,8 +140,6 @@ _FIGURES: Final = (
     Figure("learning", "samples", "samples", ",.0f", _trained("samples")),
     Figure("learning", "is_warm", "begun with a trained network", ".0f",
            lambda receipt: 1.0 if receipt.is_warm else None),
-    Figure("learning", "parameters", "parameters of the network", ",.0f", _trained("parameters"),
-           places=("run",), chart="Parameters of the network"),
     Figure("learning", "window_positions", "positions in the window", ",.0f",
            lambda receipt: float(receipt.training.window_positions)),
     Figure("self_play", "games", "games", ",.0f", _played("games"),
