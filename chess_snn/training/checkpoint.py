@@ -115,11 +115,11 @@ def load_trainer(
         state = read_json(folder / TRAINER)
         if settings is None:
             settings = TrainingSettings(**state["settings"])
-        grows = shape is not None and shape != network.config
-        if shape is not None and grows:
-            network = network.with_config(
-                shape, derive_seed(state["seed"], "growth", state["steps_done"])
-            )
+        shape = shape or network.config
+        grows = shape != network.config
+        if grows:
+            seed = derive_seed(state["seed"], "growth", state["steps_done"])
+            network = network.with_config(shape, seed)
         trainer = Trainer(game, network, settings, state["seed"], device, ranks=ranks)
         trainer.steps_done = state["steps_done"]
         trainer.step_in_iteration = state["step_in_iteration"]

@@ -5,8 +5,7 @@ import pytest
 from small_campaigns import MICRO, MICRO_2048, make_campaign, play_first_games
 
 from chess_snn.campaign import load_config
-from chess_snn.campaign.stages import play_shard, prepare_first_generation, train_generation
-from chess_snn.campaign.store.plans import begin_iteration
+from chess_snn.campaign.stages import play_shard, train_generation
 from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, EngineError
 from chess_snn.games import get_game
@@ -25,9 +24,7 @@ def taught(path, engine, *changes):
 @pytest.mark.slow
 def test_the_policy_to_learn_is_the_engines(tmp_path):
     folder = taught(tmp_path / "c", write_engine(tmp_path, "sound"))
-    prepare_first_generation(folder)
-    begin_iteration(folder, 0, elapsed_s=0.0)
-    play_shard(folder.path, 0, 0)
+    play_first_games(folder)
     records, _ = read_shard(folder.shard(0, 0))
     game = get_game("chess")
     legal, counts = game.legal_actions(records.states)
@@ -42,7 +39,8 @@ def test_the_policy_to_learn_is_the_engines(tmp_path):
 
 
 @pytest.mark.slow
-def test_labels_do_not_depend_on_threads(tmp_path):
+def test_labels_do_not_depend_on_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr("chess_snn.self_play.labels.POSITIONS_AT_ONCE", 5)
     engine = write_engine(tmp_path, "sound")
     digests = set()
     for threads in (1, 3):
@@ -51,6 +49,7 @@ def test_labels_do_not_depend_on_threads(tmp_path):
         folder.shard(0, 0).unlink()
         play_shard(folder.path, 0, 0, num_threads=threads)
         records, _ = read_shard(folder.shard(0, 0))
+        assert records.num_positions > 5 * threads
         digests.add((records.target_actions.tobytes(), records.states.tobytes()))
     assert len(digests) == 1
 

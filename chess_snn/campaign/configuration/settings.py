@@ -253,6 +253,7 @@ class CampaignConfig:
         check_td_lambda(game.spec, self.training.td_lambda)
         if game.spec.num_players == 1:
             self._check_one_player(game.spec)
+        self._check_teacher()
         self._check_policy_loss()
         self.training.check_network(self.net.network())
         self._check_ranks()
@@ -290,15 +291,18 @@ class CampaignConfig:
                 "them out"
             )
 
-    def _check_policy_loss(self) -> None:
-        teacher = self.self_play.teacher
-        if teacher and self.search.kind != "policy":
+    def _check_teacher(self) -> None:
+        if not (teacher := self.self_play.teacher):
+            return
+        parse_engine(get_game(self.campaign.game), teacher)
+        if self.search.kind != "policy":
             raise ConfigError(
                 f'self_play.teacher = "{teacher}" labels games that are played without search, and '
                 f'search.kind = "{self.search.kind}"; set search.kind = "policy"'
             )
-        if teacher:
-            parse_engine(get_game(self.campaign.game), teacher)
+
+    def _check_policy_loss(self) -> None:
+        teacher = self.self_play.teacher
         wanted = "advantage" if self.search.kind == "policy" and not teacher else "search"
         if self.training.policy_loss != wanted:
             raise ConfigError(

@@ -61,8 +61,8 @@ def make_intrinsic(
             groups = zip((arrays, numbers, places), signature.args, values, strict=True)
             for names, group, packed in groups:
                 unpacked = cgutils.unpack_tuple(builder, packed, len(names))
-                pointers = with_pointers(context, builder, list(group), unpacked)
-                found.update(zip(names, pointers, strict=True))
+                for name, kind, value in zip(names, group, unpacked, strict=True):
+                    found[name] = _pointer(context, builder, kind, value)
             write(builder, found, kinds)
             return context.get_dummy_value()
 
@@ -159,13 +159,9 @@ def long(number: int) -> Any:
     return ir.Constant(LONG, number)
 
 
-def with_pointers(
-    context: Any, builder: Any, kinds: Sequence[Any], values: Sequence[Any]
-) -> list[Any]:
-    """Arguments of an intrinsic, by their types, where arrays are pointers to bytes."""
-    found = list(values)
-    for k, kind in enumerate(kinds):
-        if isinstance(kind, types.Array):
-            array = context.make_array(kind)(context, builder, values[k])
-            found[k] = builder.bitcast(array.data, BYTE.as_pointer())
-    return found
+def _pointer(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """An argument of an intrinsic, by its type, where arrays are pointers to bytes."""
+    if not isinstance(kind, types.Array):
+        return value
+    array = context.make_array(kind)(context, builder, value)
+    return builder.bitcast(array.data, BYTE.as_pointer())
