@@ -105,16 +105,19 @@ MICRO_2048 = (
 """The same for 2048: games of 40 moves at most."""
 
 SMALL = (
-    "campaign.iterations=2", "campaign.seed=11",
+    "campaign.iterations=2", "campaign.seed=11", "net.size=1x8",
     "self_play.games_per_iteration=12", "self_play.games_per_shard=4",
     "self_play.max_plies_first=12", "self_play.max_plies_last=16",
     "search.simulations_first=2", "search.simulations_last=2",
     "training.batch_size=32", "training.presentations=2.0",
     'evaluation.opponents=["random"]', "evaluation.num_openings=2", "evaluation.max_plies=8",
-    "evaluation.won_positions=2", "promotion.max_openings=2", "promotion.openings_each=1",
-    "execution.workers=2",
+    "evaluation.won_positions=2", "evaluation.ladder_test=false", "promotion.max_openings=2",
+    "promotion.openings_each=1", "execution.workers=2",
 )
-"""Two iterations, and a gating match; its two workers play four shards in each."""
+"""Two iterations, and a gating match; its two workers play four shards in each.
+
+A ladder test would take half of its time.
+"""
 
 ITERATION_S = 100.0
 """Every iteration of an EMPTY campaign takes as long."""

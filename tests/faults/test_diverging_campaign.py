@@ -27,7 +27,11 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.champions import champion_of  # noqa: E402
 from chess_snn.data import read_manifest, staged_folder  # noqa: E402
-from chess_snn.tasks.tracking import MODEL_NAME, tracking_uri  # noqa: E402
+from chess_snn.tasks.tracking import (  # noqa: E402
+    MODEL_NAME,
+    champion_of_campaign,
+    tracking_uri,
+)
 
 MOMENTS = "optimizer.safetensors"
 
@@ -38,7 +42,9 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     path, log, fired = tmp_path / "c", tmp_path / "log", tmp_path / "fired"
-    arguments = ["--dir", str(path), *SMALL_OPTIONS, *settings(training__skip_limit=2)]
+    # A network that grows begins with new moments.
+    changed = settings(training__skip_limit=2, net__growth="[]")
+    arguments = ["--dir", str(path), *SMALL_OPTIONS, *changed]
     environment = faults_at(fired, **{"training.begins@2": "hold", "mlflow.recorded": "sleep:0"})
     process = launch("start", *arguments, log=log, environment=environment)
     # The second iteration has its games, the first is over and recorded.
@@ -46,7 +52,7 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
         wait_until((fired / place).exists, process, log)
     kill_campaign(process)
     folder = CampaignFolder.open(path)
-    champion, alias = champion_of(folder, read_receipts(folder)), champion_in_mlflow()
+    champion, alias = champion_of(folder, read_receipts(folder)), champion_in_mlflow(folder)
     assert champion is not None
     assert alias == "1"
     poison_moments(folder.checkpoint(1))
@@ -60,7 +66,7 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
     assert not folder.checkpoint(2).exists()
     assert len(read_receipts(folder)) == 1
     assert champion_of(folder, read_receipts(folder)) == champion
-    assert champion_in_mlflow() == alias
+    assert champion_in_mlflow(folder) == alias
 
 
 def poison_moments(checkpoint: Path) -> None:
@@ -80,8 +86,10 @@ def poison_moments(checkpoint: Path) -> None:
     shutil.rmtree(aside)
 
 
-def champion_in_mlflow() -> str:
-    """The generation that has the alias."""
+def champion_in_mlflow(folder: CampaignFolder) -> str:
+    """The generation that has the campaign's alias."""
     uri = tracking_uri()
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
-    return client.get_model_version_by_alias(MODEL_NAME, "champion").tags["generation"]
+    return client.get_model_version_by_alias(
+        MODEL_NAME, champion_of_campaign(folder.campaign_id)
+    ).tags["generation"]

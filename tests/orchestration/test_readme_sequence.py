@@ -16,7 +16,10 @@ from services_home import Home  # noqa: E402
 from small_campaigns import SMALL  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = [*SMALL, "campaign.iterations=1", "evaluation.ladder_test_games=4"]
+SETTINGS = [
+    *SMALL, "campaign.iterations=1",
+    "evaluation.ladder_test=true", "evaluation.ladder_test_games=4",
+]
 LOAD = """
 import mlflow, pandas, sys
 mlflow.set_tracking_uri(sys.argv[1])
