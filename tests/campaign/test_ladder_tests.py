@@ -24,13 +24,12 @@ from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
 from tests.evaluation.fake_engines import write_engine
 
 LADDER_TESTS = (
-    "evaluation.ladder_test=true", "evaluation.ladder_test_pairs=2",
-    "evaluation.ladder_test_games=13",
+    "evaluation.ladder_test=true", "evaluation.ladder_test_games=7",
     "evaluation.simulations=0", "evaluation.ladder_test_interval=1",
 )
 ENGINE = "stockfish@30"
-BATCH, GAMES = 4, 12
-"""Games within the budget of 13."""
+BATCH, GAMES = 2, 6
+"""Games within the budget of 7."""
 
 REPORT = {
     "player": "gen-000003", "simulations": 0, "scale": "ladder 1", "num_games": 4, "score": 0.5,
@@ -105,7 +104,7 @@ def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
     assert {rung.score for rung in report.rungs} == {0.5}
     assert report.elo_low < report.elo < report.elo_high
     assert report.notice is None
-    assert told[-1] == (GAMES, 13)
+    assert told[-1] == (GAMES, 7)
     assert files_of(folder) == [
         "climb-greedy.json", "climb-greedy~50.json", "climb-random.json", "climb.json"
     ]
@@ -135,7 +134,7 @@ def play_until(folder, games):
         play_ladder_test(folder.path, 0, on_progress=stop)
 
 
-@pytest.mark.parametrize("after", [1, 9])
+@pytest.mark.parametrize("after", [1, 5])
 def test_stopped_anywhere_it_comes_to_the_same(untrained, after):
     expected, folder = play_ladder_test(untrained("whole").path, 0), untrained("stopped")
 

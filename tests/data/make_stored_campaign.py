@@ -34,7 +34,7 @@ from chess_snn.campaign.strength.match_schedule import final_matches
 CHESS = (
     *MICRO, "campaign.iterations=1", "promotion.rule=sprt",
     "promotion.max_openings=2", "promotion.openings_each=1", "evaluation.ladder_test=true",
-    "evaluation.ladder_test_games=2", "evaluation.ladder_test_pairs=1", "training.batch_size=64",
+    "evaluation.ladder_test_games=2", "training.batch_size=64",
 )
 GAME_2048 = MICRO_2048
 

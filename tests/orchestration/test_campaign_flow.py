@@ -48,8 +48,7 @@ SETTINGS = (
     "search.simulations_last=4", "training.batch_size=32", "evaluation.num_openings=1",
     "evaluation.max_plies=6", 'evaluation.opponents=["random", "greedy", "greedy~25"]',
     "evaluation.won_positions=2", "evaluation.final_openings=1", "evaluation.final_simulations=2",
-    "evaluation.ladder_test=true", "evaluation.ladder_test_pairs=1",
-    "evaluation.ladder_test_games=2",
+    "evaluation.ladder_test=true", "evaluation.ladder_test_games=2",
     "promotion.max_openings=3", "promotion.openings_each=1",
 )
 FINAL_NAMES = ("random-0", "random-2", "greedy-2", "earlier-2")

@@ -1,6 +1,7 @@
 """The settings of a campaign: those of every component, and the few that are its own."""
 
 from dataclasses import fields, replace
+from math import ceil
 from typing import Final, Literal
 
 from pydantic import Field
@@ -162,8 +163,6 @@ class EvaluationSettings:
     ladder_test_simulations: int = Field(default=0, ge=0, le=MAX_SIMULATIONS)
     """Simulations of the network per move in a ladder test; 0 takes `evaluation.simulations`.
     Ratings of different campaigns compare only if this is the same: all presets have 16."""
-    ladder_test_pairs: int = Field(default=5, ge=1, le=_MOST_LADDER_GAMES // 2)
-    """Openings, each played with both colours, before a ladder test chooses its next opponent."""
     ladder_test_interval: float = Field(default=150.0, gt=0, le=10_000)
     """Width of the 95 % interval, in Elo points, at which a ladder test ends. The interval is that
     of the distance to the most frequent opponent; a test also ends when all its games are played.
@@ -176,19 +175,20 @@ class EvaluationSettings:
     """Simulations of the networks per move in those matches."""
 
     def __post_init__(self) -> None:
-        if self.ladder_test_games < 2 * self.ladder_test_pairs:
-            raise ConfigError(
-                f"evaluation.ladder_test_games = {self.ladder_test_games} is less than the "
-                f"{2 * self.ladder_test_pairs} games of evaluation.ladder_test_pairs = "
-                f"{self.ladder_test_pairs}; "
-                "raise the one or lower the other"
-            )
         if not self.opponents:
             raise ConfigError("evaluation.opponents must name a player; try [\"random\"]")
         if len(set(self.opponents)) != len(self.opponents):
             raise ConfigError(
                 f"evaluation.opponents names a player twice: {', '.join(self.opponents)}"
             )
+
+    @property
+    def ladder_test_pairs(self) -> int:
+        """Openings, each played with both colours, before a ladder test chooses its opponent anew.
+
+        It chooses up to twelve times.
+        """
+        return ceil(self.ladder_test_games / 24)
 
 
 @settings_class("promotion")
