@@ -2,8 +2,9 @@
 
 Layers are a 3x3 convolution, batch normalisation and neurons of one tick, integer ones or ReLU. The
 first begins a shortcut, and every second one behind it ends it and begins the next: the stem and
-the residual blocks of :mod:`chess_snn.nets.model.layers`. It takes their place where the processor
-multiplies pairs of bfloat16. Every number that torch would round to bfloat16 is rounded here.
+the residual blocks of :mod:`chess_snn.nets.model.layers`. It takes their place in bfloat16 where
+the processor multiplies pairs of it, and every number that torch would round is rounded here; on
+other processors in float32.
 
 Few calls matter more than fast ones: of two threads with micro-batches of their own, only one runs
 Python at a time.
@@ -13,7 +14,7 @@ Dimensions: B batch, H and W board, I and O channels in and out, C channels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -21,12 +22,14 @@ from torch import Tensor, nn
 
 from chess_snn.nets.cpu import norm_neuron_kernels, winograd_kernels
 from chess_snn.nets.cpu.neuron_cpu import squares_of
-from chess_snn.nets.cpu.winograd_tile import HAS_PRODUCTS, PRODUCT_COLUMNS
+from chess_snn.nets.cpu.winograd_tile import HAS_PRODUCTS, IN_PAIRS, NUMBER, PRODUCT_COLUMNS
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.integer_neuron import spikes_of_current
 from chess_snn.types import Float32Array
 
 Layer = tuple[nn.Conv2d, nn.BatchNorm2d]
+PRECISION: Final = torch.bfloat16 if IN_PAIRS else torch.float32
+"""The type of images."""
 
 
 def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
@@ -36,10 +39,10 @@ def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
     """
     conv, norm = layers[0]
     height, width = x_BIHW.shape[-2:]
+    is_cast = torch.is_autocast_enabled("cpu")
+    precision = torch.get_autocast_dtype("cpu") if is_cast else conv.weight.dtype
     return (
-        HAS_PRODUCTS and norm.training and x_BIHW.device.type == "cpu"
-        and torch.is_autocast_enabled("cpu")
-        and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        HAS_PRODUCTS and norm.training and x_BIHW.device.type == "cpu" and precision == PRECISION
         and conv.kernel_size == (3, 3) and conv.out_channels % PRODUCT_COLUMNS == 0
         and height % 4 == width % 4 == 0
         and config.ticks == 1 and spikes_and_most(config) is not None
@@ -47,7 +50,7 @@ def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
 
 
 def run_chain(x_BIHW: Tensor, layers: Sequence[Layer], config: NetConfig) -> tuple[Tensor, ...]:
-    """The spikes of each layer, bfloat16[B, O, H, W]; differentiable.
+    """The spikes of each layer, [B, O, H, W] of ``PRECISION``; differentiable.
 
     The running statistics are updated.
     """
@@ -70,7 +73,7 @@ def spikes_and_most(config: NetConfig) -> tuple[np.float32, np.float32] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """Numbers of one layer that its gradients need; images are the bits of bfloat16."""
+    """Numbers of one layer that its gradients need."""
 
     seen: np.ndarray
     branch: np.ndarray
@@ -92,7 +95,7 @@ class _Chain(torch.autograd.Function):
         ctx: Any, x: Tensor, layers: Sequence[Layer], neurons: tuple[np.float32, np.float32],
         *parameters: Tensor,
     ) -> tuple[Tensor, ...]:
-        seen = squares_of(x.to(torch.bfloat16))
+        seen = squares_of(x.to(PRECISION))
         passes: list[_Pass] = []
         shortcut = None
         for k, (conv, norm) in enumerate(layers):
@@ -130,7 +133,7 @@ class _Chain(torch.autograd.Function):
             of_taps = np.empty_like(layer.taps)
             winograd_kernels.find_weight_gradient(layer.seen, grad_branch, of_taps)
             if k > 0 or ctx.needs_input_grad[0]:
-                grad = np.empty((*grad.shape[:3], layer.taps.shape[3]), np.uint16)
+                grad = np.empty((*grad.shape[:3], layer.taps.shape[3]), NUMBER)
                 weights = winograd_kernels.backward_weights(layer.taps)
                 winograd_kernels.convolve(grad_branch, weights, grad)
             of_weight = torch.from_numpy(of_taps).permute(0, 3, 1, 2)
@@ -149,7 +152,7 @@ def _pass(
 ) -> _Pass:
     taps = taps_of(conv.weight)
     shape = (*seen.shape[:3], conv.out_channels)
-    branch, current, spikes = (np.empty(shape, np.uint16) for _ in range(3))
+    branch, current, spikes = (np.empty(shape, NUMBER) for _ in range(3))
     winograd_kernels.convolve(seen, winograd_kernels.forward_weights(taps), branch)
     weight, bias = norm.weight.detach().numpy(), norm.bias.detach().numpy()
     moments = np.empty((2, len(weight)), np.float32)
@@ -179,5 +182,5 @@ def taps_of(weight_OIKK: Tensor) -> Float32Array:
 
 
 def _images(squares: np.ndarray) -> Tensor:
-    """bfloat16[B, C, H, W], channels-last, of its bits uint16[B, H, W, C] in the same memory."""
-    return torch.from_numpy(squares).view(torch.bfloat16).permute(0, 3, 1, 2)
+    """[B, C, H, W], channels-last, of numbers [B, H, W, C] in the same memory."""
+    return torch.from_numpy(squares).view(PRECISION).permute(0, 3, 1, 2)

@@ -10,6 +10,9 @@ where * multiplies numbers of one position, which is 2.25 times fewer products t
 sums over channels, or over tiles for the gradient, are a product of matrices for each of the 16
 positions. Spikes are whole numbers, so ``B' d B`` is exact in bfloat16.
 
+The processor decides what numbers are: where it multiplies pairs of bfloat16, these, and pairs of
+inputs, or of tiles, stand together as *units* of 4 bytes; else float32, of which each is a unit.
+
 Kernels of :mod:`chess_snn.jit` call these intrinsics; places and distances in arrays are bytes.
 """
 
@@ -17,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from llvmlite import ir
 
 from chess_snn.nets.cpu.vector_code import (
@@ -33,19 +37,26 @@ from chess_snn.nets.cpu.vector_code import (
     repeat,
 )
 
+IN_PAIRS: Final = HAS_BFLOAT and "+amx-bf16" not in FEATURES
+"""Whether numbers are bfloat16. With AMX, torch's convolutions in bfloat16 are faster."""
+HAS_PRODUCTS: Final = IN_PAIRS or {"+avx2", "+fma"} <= FEATURES
+"""Whether there are fast products of this processor."""
+NUMBER: Final = np.uint16 if IN_PAIRS else np.float32
+"""The type of numbers, in which bfloat16 has its bits."""
+UNIT: Final = 2 if IN_PAIRS else 1
+"""Numbers of a unit."""
+NUMBER_BYTES: Final = 4 // UNIT
+
 LANES: Final = 16
-"""Numbers of a vector of float32."""
-PRODUCT_ROWS, PRODUCT_VECTORS = 8, 2
+"""Numbers of a vector of float32: one register, or two of AVX2."""
+PRODUCT_ROWS, PRODUCT_VECTORS = (8, 2) if "+avx512f" in FEATURES else (4, 1)
 """Rows and vectors of a product of matrices whose sums stay in registers."""
 PRODUCT_COLUMNS: Final = PRODUCT_VECTORS * LANES
 POSITIONS: Final = 16
 """Numbers of a transformed tile."""
 
-HAS_PRODUCTS: Final = HAS_BFLOAT and "+amx-bf16" not in FEATURES
-"""Whether the processor multiplies pairs of bfloat16. With AMX, torch's convolutions are faster."""
-
 _FLOATS, _INTS, _SHORTS = (ir.VectorType(kind, LANES) for kind in (FLOAT, INT, SHORT))
-_PAIRS = ir.VectorType(BFLOAT, 2 * LANES)
+_UNITS = ir.VectorType(BFLOAT, 2 * LANES) if IN_PAIRS else _FLOATS
 _INTERLEAVED = ir.Constant(
     ir.VectorType(INT, 2 * LANES),
     [ir.Constant(INT, k // 2 + LANES * (k % 2)) for k in range(2 * LANES)],
@@ -99,11 +110,11 @@ class Transform:
     columns: Callable[[Any, Vectors], Vectors]
     size: int
     """Rows and columns of a tile before."""
-    from_float32: bool = False
+    from_float32: bool = not IN_PAIRS
     """Else from bfloat16."""
-    to_float32: bool = False
-    pairs: bool = False
-    """Whether two tiles are transformed, whose numbers are stored in turns."""
+    to_float32: bool = not IN_PAIRS
+    units: bool = False
+    """Whether as many tiles are transformed as make units, in which their numbers are stored."""
 
 
 class TransformCode(VectorCode):
@@ -111,13 +122,13 @@ class TransformCode(VectorCode):
 
     def write(self, transform: Transform, values: Named) -> None:
         """``values`` are those of the intrinsic."""
-        (source, target, first, row, column, pair, target_first, target_row,
+        (source, target, first, row, column, next_tile, target_first, target_row,
          target_column) = values.values()
         builder = self._builder
         source, target = builder.gep(source, [first]), builder.gep(target, [target_first])
         results = []
-        for number in range(2 if transform.pairs else 1):
-            begin = builder.gep(source, [self.times(number, pair)])
+        for number in range(UNIT if transform.units else 1):
+            begin = builder.gep(source, [self.times(number, next_tile)])
             tile = [
                 [
                     self._floats(begin, self._place(r, row, c, column), transform.from_float32)
@@ -151,15 +162,13 @@ class TransformCode(VectorCode):
         if transform.to_float32:
             return numbers[0]
         rounded = [self.narrowed(number) for number in numbers]
-        if not transform.pairs:
+        if not transform.units:
             return rounded[0]
         return self._builder.shuffle_vector(*rounded, _INTERLEAVED)
 
 
 class ProductCode(VectorCode):
-    """Writes a product of matrices of pairs of bfloat16, with its sums in registers."""
-
-    instruction: Final = "llvm.x86.avx512bf16.dpbf16ps.512"
+    """Writes a product of matrices, with its sums in registers."""
 
     def write(self, adds: bool, values: Named) -> None:
         """``values`` are those of the intrinsic; ``adds`` to the sums in memory."""
@@ -181,31 +190,37 @@ class ProductCode(VectorCode):
         def add_products(state: list[Any]) -> list[Any]:
             left, right, *totals = state
             columns = [
-                self.load(right, long(vector_bytes * v), _PAIRS) for v in range(PRODUCT_VECTORS)
+                self.load(right, long(vector_bytes * v), _UNITS) for v in range(PRODUCT_VECTORS)
             ]
             for row in range(PRODUCT_ROWS):
-                pair = self.broadcast(self.load(left, self.times(row, left_row), INT), _INTS)
-                pair = builder.bitcast(pair, _PAIRS)
+                unit = self.broadcast(self.load(left, self.times(row, left_row), INT), _INTS)
+                unit = builder.bitcast(unit, _UNITS)
                 for v, column in enumerate(columns):
                     k = row * PRODUCT_VECTORS + v
-                    totals[k] = self.call(self.instruction, _FLOATS, [totals[k], pair, column])
+                    totals[k] = self._add_product(totals[k], unit, column)
             return [builder.gep(left, [left_step]), builder.gep(right, [right_step]), *totals]
 
         _, _, *totals = repeat(builder, steps, [left, right, *begun], add_products)
         for total, place in zip(totals, places, strict=True):
             self.store(total, sums, place)
 
+    def _add_product(self, total: Any, unit: Any, column: Any) -> Any:
+        if IN_PAIRS:
+            instruction = "llvm.x86.avx512bf16.dpbf16ps.512"
+            return self.call(instruction, _FLOATS, [total, unit, column])
+        return self.call("llvm.fma.v16f32", _FLOATS, [unit, column, total])
+
 
 def _transforming(transform: Transform) -> Any:
     """Make the intrinsic of a transform.
 
     Of the source it takes the place of a tile, and the bytes between rows, columns, and from one
-    tile of a pair to the next; of the target the place, and the bytes between rows and columns of
+    tile of a unit to the next; of the target the place, and the bytes between rows and columns of
     the transformed tile.
     """
     return make_intrinsic(
         ("source", "target"), (),
-        ("first", "row", "column", "pair", "target_first", "target_row", "target_column"),
+        ("first", "row", "column", "next_tile", "target_first", "target_row", "target_column"),
         lambda builder, values, _kinds: TransformCode(builder).write(transform, values),
     )
 
@@ -213,9 +228,9 @@ def _transforming(transform: Transform) -> Any:
 def _multiplying(adds: bool) -> Any:
     """Make the intrinsic of a product.
 
-    Of the left matrix it takes the place, the bytes from row to row, and to the next pair; of the
-    right one the place, and the bytes to the next pair; of the sums, float32, the place and the
-    bytes from row to row; and the number of pairs.
+    Of the left matrix it takes the place, the bytes from row to row, and to the next unit; of the
+    right one the place, and the bytes to the next unit; of the sums, float32, the place and the
+    bytes from row to row; and the number of units.
     """
     return make_intrinsic(
         ("left", "right", "sums"), (),
@@ -226,18 +241,20 @@ def _multiplying(adds: bool) -> Any:
 
 
 INPUTS: Final = Transform(_inputs, 4)
-PAIRED_INPUTS: Final = Transform(_inputs, 4, pairs=True)
+UNITS_OF_INPUTS: Final = Transform(_inputs, 4, units=True)
 WEIGHTS: Final = Transform(_weights, 3, from_float32=True)
-PAIRED_WEIGHTS: Final = Transform(_weights, 3, from_float32=True, pairs=True)
+UNITS_OF_WEIGHTS: Final = Transform(_weights, 3, from_float32=True, units=True)
 RESULTS: Final = Transform(_results, 4, from_float32=True)
-PAIRED_GRADIENTS: Final = Transform(_gradients, 2, pairs=True)
+UNITS_OF_GRADIENTS: Final = Transform(_gradients, 2, units=True)
 WEIGHT_GRADIENTS: Final = Transform(
     _weight_gradients, 4, from_float32=True, to_float32=True
 )
 
-transform_inputs, transform_paired_inputs = _transforming(INPUTS), _transforming(PAIRED_INPUTS)
-transform_weights, transform_paired_weights = _transforming(WEIGHTS), _transforming(PAIRED_WEIGHTS)
+transform_inputs = _transforming(INPUTS)
+transform_units_of_inputs = _transforming(UNITS_OF_INPUTS)
+transform_weights = _transforming(WEIGHTS)
+transform_units_of_weights = _transforming(UNITS_OF_WEIGHTS)
 transform_results = _transforming(RESULTS)
-transform_paired_gradients = _transforming(PAIRED_GRADIENTS)
+transform_units_of_gradients = _transforming(UNITS_OF_GRADIENTS)
 transform_weight_gradients = _transforming(WEIGHT_GRADIENTS)
 multiply, multiply_and_add = _multiplying(adds=False), _multiplying(adds=True)
