@@ -8,6 +8,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
+from chess_snn.campaign import load_config
 from chess_snn.cli.main import app
 
 ROOT = Path(__file__).parent.parent
@@ -60,3 +61,11 @@ def test_commands_and_their_options_exist(page):
         asked = {word.partition("=")[0] for word in words if word.startswith("--")}
         passed_on = command.context_settings.get("ignore_unknown_options", False)
         assert passed_on or asked <= known, shown
+
+
+def test_the_file_of_settings_is_read(tmp_path):
+    file = tmp_path / "my.toml"
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    [text] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    file.write_text(text)
+    assert load_config(file=file).net.network().blocks == 8
