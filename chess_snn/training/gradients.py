@@ -21,7 +21,7 @@ import copy
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Final, Self
 
@@ -94,6 +94,47 @@ class LossScale:
         return self.factor.item() if self.is_used else None
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A network, and its tensors: torch looks through all modules whenever it is asked for them."""
+
+    network: Network
+    parameters: list[nn.Parameter]
+    buffers: list[Tensor]
+    statistics: list[Tensor]
+    """The buffers that are running statistics."""
+
+    @classmethod
+    def of(cls, network: Network) -> Self:
+        """``network``, which is on its device for good."""
+        buffers = list(network.buffers())
+        statistics = [buffer for buffer in buffers if buffer.is_floating_point()]
+        return cls(network, list(network.parameters()), buffers, statistics)
+
+    def copy(self) -> Self:
+        """A network with the same parameters, and gradients and statistics of its own."""
+        duplicate = self.of(copy.deepcopy(self.network))
+        for ours, theirs in zip(duplicate.parameters, self.parameters, strict=True):
+            ours.data = theirs.data
+        return duplicate
+
+    def begin_as(self, source: "Member") -> None:
+        """Take over mode and statistics."""
+        if self.network.training != source.network.training:
+            self.network.train(source.network.training)
+        torch._foreach_copy_(self.buffers, source.buffers)
+
+    def forget_gradients(self) -> None:
+        """Have no gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def gradients_and_statistics(self) -> list[Tensor]:
+        """The results of a backward pass, in a fixed order."""
+        gradients = [parameter.grad for parameter in self.parameters]
+        return [gradient for gradient in gradients if gradient is not None] + self.statistics
+
+
 class Gradients:
     """Gradients of one network's losses. In a ``with`` block, micro-batches run side by side.
 
@@ -106,8 +147,7 @@ class Gradients:
         """Share the parameters of ``network``, which is on its device for good."""
         self.settings = settings
         """May be replaced between steps, but for the precision."""
-        self._network, self._loss_scale = network, loss_scale
-        self._copies: list[Network] = []
+        self._members, self._loss_scale = [Member.of(network)], loss_scale
         self._threads: ThreadPoolExecutor | None = None
         self._num_threads = 1
 
@@ -115,7 +155,7 @@ class Gradients:
         """Start as many threads as torch has been given, and there are micro-batches."""
         self._num_threads = torch.get_num_threads()
         num_threads = min(self._num_threads, self.settings.num_micro_batches)
-        on_cpu = next(self._network.parameters()).device.type == "cpu"
+        on_cpu = self._members[0].parameters[0].device.type == "cpu"
         if on_cpu and num_threads > 1:
             self._threads = single_torch_threads(num_threads, "gradients")
             # Between them an update is many small operations, which wait longer for torch's own
@@ -145,31 +185,31 @@ class Gradients:
                 and losses, are then what the part contributes to the means over that batch.
         """
         parts = batch.split(self.settings.micro_batch)
-        while len(self._copies) < len(parts) - 1:
-            self._copies.append(_copy(self._network))
-        networks = [self._network, *self._copies[: len(parts) - 1]]
-        for each in networks[1:]:
-            _copy_statistics(self._network, each)
-        figures = self._backward_all(networks, parts)
+        while len(self._members) < len(parts):
+            self._members.append(self._members[0].copy())
+        first, *others = members = self._members[: len(parts)]
+        for each in others:
+            each.begin_as(first)
+        figures = self._backward_all(members, parts)
         shares = [len(part) / (whole or len(batch)) for part in parts]
         if shares == [1.0]:
             return figures[0]
-        _take_means(networks, shares)
+        _take_means(members, shares)
         return torch.stack([f * share for f, share in zip(figures, shares, strict=True)]).sum(0)
 
     def _backward_all(
-        self, networks: Sequence[Network], parts: Sequence[TrainingBatch]
+        self, members: Sequence[Member], parts: Sequence[TrainingBatch]
     ) -> list[Tensor]:
         if self._threads is None:
-            return list(map(self._backward, networks, parts))
-        pairs = zip(networks, parts, strict=True)
+            return list(map(self._backward, members, parts))
+        pairs = zip(members, parts, strict=True)
         futures = [self._threads.submit(self._backward, *pair) for pair in pairs]
         wait(futures)  # all of them, even where one fails: the networks are used again
         return [future.result() for future in futures]
 
-    def _backward(self, network: Network, batch: TrainingBatch) -> Tensor:
-        losses = losses_of(network, batch, self.settings)
-        network.zero_grad(set_to_none=True)
+    def _backward(self, member: Member, batch: TrainingBatch) -> Tensor:
+        losses = losses_of(member.network, batch, self.settings)
+        member.forget_gradients()
         self._loss_scale.scaled(losses.total).backward()  # type: ignore[no-untyped-call]
         return torch.stack([getattr(losses, name).detach() for name in LOSS_FIGURES])
 
@@ -200,37 +240,11 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     )
 
 
-def _copy(network: Network) -> Network:
-    """A network with the same parameters, and gradients and statistics of its own."""
-    duplicate = copy.deepcopy(network)
-    for ours, theirs in zip(duplicate.parameters(), network.parameters(), strict=True):
-        ours.data = theirs.data
-    return duplicate
-
-
-def _copy_statistics(source: Network, target: Network) -> None:
-    if target.training != source.training:
-        target.train(source.training)
-    for theirs, ours in zip(source.buffers(), target.buffers(), strict=True):
-        ours.copy_(theirs)
-
-
 @torch.no_grad()
-def _take_means(networks: Sequence[Network], shares: Sequence[float]) -> None:
+def _take_means(members: Sequence[Member], shares: Sequence[float]) -> None:
     """Give the first network the mean gradient and statistics, each network by its share."""
-    columns = [gradients_and_statistics(network) for network in networks]
+    columns = [member.gradients_and_statistics() for member in members]
     totals = columns[0]
     torch._foreach_mul_(totals, shares[0])
     for column, share in zip(columns[1:], shares[1:], strict=True):
         torch._foreach_add_(totals, column, alpha=share)
-
-
-def gradients_and_statistics(network: nn.Module) -> list[Tensor]:
-    """The results of a backward pass in ``network``, in a fixed order."""
-    gradients = [parameter.grad for parameter in network.parameters()]
-    return [gradient for gradient in gradients if gradient is not None] + statistics_of(network)
-
-
-def statistics_of(network: nn.Module) -> list[Tensor]:
-    """The running statistics of ``network``."""
-    return [buffer for buffer in network.buffers() if buffer.is_floating_point()]

@@ -22,8 +22,7 @@ from chess_snn.training.gradients import (
     LOSS_FIGURES,
     Gradients,
     LossScale,
-    gradients_and_statistics,
-    statistics_of,
+    Member,
 )
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
@@ -50,9 +49,10 @@ class TrainingStep:
         ranks: Ranks = ALONE,
     ) -> None:
         self.network, self.optimizer = network, optimizer
+        self._member = Member.of(network)
         self.loss_scale = LossScale(settings.precision, self.device)
         self.gradients = Gradients(network, settings, self.loss_scale)
-        self.exchange = Exchange(network, ranks)
+        self.exchange = Exchange(self._member, ranks)
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
         """One step at learning rate ``rate``; its figures float32[F], on the device.
@@ -71,7 +71,7 @@ class TrainingStep:
     @property
     def device(self) -> torch.device:
         """The network's device."""
-        return next(self.network.parameters()).device
+        return self._member.parameters[0].device
 
     def set_rate(self, rate: float) -> None:
         """Set the learning rate, in the place where a captured graph reads it."""
@@ -97,7 +97,7 @@ class TrainingStep:
 
     def buffers(self) -> list[Tensor]:
         """A copy of the running statistics."""
-        return [buffer.clone() for buffer in self.network.buffers()]
+        return [buffer.clone() for buffer in self._member.buffers]
 
     def share_of(self, batch: TrainingBatch) -> Tensor:
         """Compute this rank's gradients, and pack all that ranks sum, float32[V].
@@ -131,9 +131,9 @@ class TrainingStep:
             buffers: the running statistics before the step, for one that is not finite.
         """
         losses_F = self.exchange.unpack(sums_V)
-        gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
-        self.loss_scale.unscale(gradients)
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP_NORM)
+        parameters = self._member.parameters
+        self.loss_scale.unscale([p.grad for p in parameters if p.grad is not None])
+        norm = nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
         figures_F = torch.cat([
             losses_F, norm.unsqueeze(0), self.loss_scale.factor.unsqueeze(0)
         ])
@@ -146,7 +146,7 @@ class TrainingStep:
         self.loss_scale.update(found_inf)
         if self.device.type == "cpu" and is_finite:
             return figures_F
-        for ours, before in zip(self.network.buffers(), buffers, strict=True):
+        for ours, before in zip(self._member.buffers, buffers, strict=True):
             # Neurons of another library keep their state in a buffer that has no shape at first.
             if ours.shape == before.shape:
                 ours.copy_(torch.where(is_finite, ours, before))
@@ -154,9 +154,9 @@ class TrainingStep:
 
     def _take_back(self, buffers: list[Tensor]) -> None:
         """Undo what a step that failed has done to running statistics, and free its memory."""
-        for ours, before in zip(self.network.buffers(), buffers, strict=True):
+        for ours, before in zip(self._member.buffers, buffers, strict=True):
             ours.copy_(before)
-        self.network.zero_grad(set_to_none=True)
+        self._member.forget_gradients()
 
 
 class Exchange:
@@ -170,14 +170,14 @@ class Exchange:
     leaves the others waiting in theirs (docs/decisions/0020-ranks.md).
     """
 
-    def __init__(self, network: nn.Module, ranks: Ranks) -> None:
-        self._network, self._ranks = network, ranks
+    def __init__(self, member: Member, ranks: Ranks) -> None:
+        self._member, self._ranks = member, ranks
 
     def pack(self, figures_F: Tensor) -> Tensor:
         """This rank's gradients, statistics and figures as one float32[V]; of one rank, figures."""
         if self._ranks.size == 1:
             return figures_F
-        flat = [tensor.reshape(-1) for tensor in gradients_and_statistics(self._network)]
+        flat = [tensor.reshape(-1) for tensor in self._member.gradients_and_statistics()]
         return torch.cat([*flat, figures_F, figures_F.new_zeros(1)])
 
     def add_up(self, vector_V: Tensor | None) -> Tensor | None:
@@ -195,7 +195,7 @@ class Exchange:
 
     def _failure(self) -> Tensor:
         """The vector of a rank without gradients: 0 but for the last number."""
-        held = [*self._network.parameters(), *statistics_of(self._network)]
+        held = [*self._member.parameters, *self._member.statistics]
         vector_V = torch.zeros(
             sum(tensor.numel() for tensor in held) + len(LOSS_FIGURES) + 1, device=held[0].device
         )
@@ -207,7 +207,7 @@ class Exchange:
         """Take gradients and statistics from the sums; the whole batch's figures float32[F]."""
         if self._ranks.size == 1:
             return sums_V
-        tensors = gradients_and_statistics(self._network)
+        tensors = self._member.gradients_and_statistics()
         sizes = [tensor.numel() for tensor in tensors]
         *parts, figures_F, _ = torch.split(sums_V, [*sizes, len(LOSS_FIGURES), 1])
         for tensor, part in zip(tensors, parts, strict=True):

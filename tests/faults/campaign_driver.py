@@ -18,8 +18,9 @@ FINISH_TIMEOUT_S = 1800.0
 """Limits for a machine on which many others compute; nothing here is about pace."""
 POLL_S = 0.02
 
-SMALL_OPTIONS = [f"--set={setting}" for setting in (*SMALL, 'net.growth=["2x12@0.5"]')]
-"""The second iteration's network is larger."""
+GROWING = (*SMALL, 'net.growth=["2x12@0.5"]')
+"""Settings of the campaigns: the second iteration's network is larger."""
+SMALL_OPTIONS = [f"--set={setting}" for setting in GROWING]
 
 
 def launch(

@@ -50,6 +50,7 @@ SETTINGS = settings(
     evaluation__opponents='["random", "minimax:2"]',
     evaluation__num_openings=3,
     evaluation__won_positions=4,
+    evaluation__ladder_test_games=4,
     execution__workers=2,
 )
 

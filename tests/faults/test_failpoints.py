@@ -26,24 +26,41 @@ from chess_snn.failpoints import FAILPOINTS, read_failpoints
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"chess_snn", "flows", "tasks"}
-IN_WORKERS = [
-    # The first shard is the one of warming up, the first checkpoint generation 0's.
-    "shard.played", "shard.staged@2", "shard.sealed@2", "shard.renamed@2", "training.begins",
-    "checkpoint.staged@2", "checkpoint.sealed@2", "checkpoint.renamed@2",
-    "training.done", "training.committed", "conversion.played", "match.played",
-]
-WHILE_RUNNING = [
-    *(name for name in FAILPOINTS if name != "campaign.stopping"),
-    *(place for place in IN_WORKERS if "@" in place),
-]
+CAMPAIGN_KILLED_AT = {
+    "the first plan": (
+        "file.written", "checkpoint.staged", "checkpoint.sealed", "checkpoint.renamed",
+        "plan.committed",
+    ),
+    # The first shard is the one of warming up, which every process plays again.
+    "shards": (
+        "shard.played", "shard.staged", "shard.sealed", "shard.renamed", "shard.staged@2",
+        "shard.sealed@2", "shard.renamed@2",
+    ),
+    "training": (
+        "training.begins", "training.done", "checkpoint.staged", "checkpoint.sealed",
+        "checkpoint.renamed", "training.committed",
+    ),
+    "evaluation": (
+        "conversion.played", "match.played", "match.joined", "receipt.begins",
+        "receipt.committed", "mlflow.recorded",
+    ),
+}
+"""Every place, in the order in which a campaign comes there."""
+# The first checkpoint is generation 0's.
+WORKERS_KILLED_AT = (
+    ("shard.played", "training.begins", "conversion.played"),
+    ("shard.staged@2", "checkpoint.staged@2", "match.played"),
+    ("shard.sealed@2", "checkpoint.sealed@2", "training.done"),
+    ("shard.renamed@2", "checkpoint.renamed@2", "training.committed"),
+)
 
 with_campaigns = [
     pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200),
 ]
 
 
-def marked(name: str, *marks: pytest.MarkDecorator) -> object:
-    return pytest.param(name, marks=[*with_campaigns, *marks], id=name)
+def marked(value: object, *marks: pytest.MarkDecorator, id: str | None = None) -> object:
+    return pytest.param(value, marks=[*with_campaigns, *marks], id=id)
 
 
 def start_small(
@@ -56,17 +73,23 @@ def start_small(
     return path, log, fired, launch(*command, log=log, environment=environment)
 
 
-@pytest.mark.parametrize("name", [marked(n, pytest.mark.fault(3)) for n in WHILE_RUNNING])
-def test_a_campaign_killed_at_a_failpoint_resumes_to_the_same_result(
-    tmp_path: Path, undisturbed_small: Path, name: str
+@pytest.mark.parametrize("names", [
+    marked(names, pytest.mark.fault(3), id=stage) for stage, names in CAMPAIGN_KILLED_AT.items()
+])
+def test_a_campaign_killed_at_every_failpoint_comes_to_the_same_result(
+    tmp_path: Path, undisturbed_small: Path, names: tuple[str, ...]
 ) -> None:
-    path, log, fired, process = start_small(tmp_path, **{name: "hold"})
-    wait_until(mark_of(fired, name).exists, process, log)
-    kill_campaign(process)
+    path, log = tmp_path / "c", tmp_path / "log"
+    command = ["start", "--dir", str(path), *SMALL_OPTIONS]
+    for name in names:
+        fired = tmp_path / f"fired at {name}"
+        process = launch(*command, log=log, environment=faults_at(fired, **{name: "hold"}))
+        wait_until(mark_of(fired, name).exists, process, log)
+        kill_campaign(process)
+        command = ["resume", str(path)]
 
-    finish(launch("resume", str(path), log=log), log)
-    if name != "file.written":  # the first such file is older than the flow run
-        assert re.search(r"\d+ flow runs", log.read_text())
+    finish(launch(*command, log=log), log)
+    assert re.search(r"\d+ flow runs", log.read_text())
     assert_same_campaign(path, undisturbed_small)
 
 
@@ -128,14 +151,17 @@ def has_unnamed_files(folder: Path) -> bool:
     return any(folder.rglob(".tmp-*"))
 
 
-@pytest.mark.parametrize("name", [marked(n, pytest.mark.fault(1)) for n in IN_WORKERS])
-def test_a_worker_killed_at_a_failpoint_costs_what_it_was_doing(
-    tmp_path: Path, undisturbed_small: Path, name: str
+@pytest.mark.parametrize("names", [
+    marked(names, pytest.mark.fault(1), id=names[0]) for names in WORKERS_KILLED_AT
+])
+def test_workers_killed_at_failpoints_cost_what_they_were_doing(
+    tmp_path: Path, undisturbed_small: Path, names: tuple[str, ...]
 ) -> None:
-    path, log, fired, process = start_small(tmp_path, **{name: "kill"})
+    path, log, fired, process = start_small(tmp_path, **dict.fromkeys(names, "kill"))
     finish(process, log)
-    assert mark_of(fired, name).exists(), "nobody came there"
-    assert "SIGKILL" in log.read_text()
+    for name in names:
+        assert mark_of(fired, name).exists(), f"nobody came to {name}"
+    assert log.read_text().count("SIGKILL") >= len(names)
     assert_same_campaign(path, undisturbed_small)
 
 
@@ -147,6 +173,11 @@ def test_a_task_that_raises_is_tried_again(
     finish(process, log)
     assert (fired / name).exists(), "nobody came there"
     assert_same_campaign(path, undisturbed_small)
+
+
+def test_a_campaign_is_killed_at_every_failpoint() -> None:
+    places = {name.partition("@")[0] for names in CAMPAIGN_KILLED_AT.values() for name in names}
+    assert places == set(FAILPOINTS) - {"campaign.stopping"}
 
 
 def test_every_failpoint_of_the_code_is_on_the_list_and_no_other() -> None:

@@ -10,14 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_campaigns import SMALL, assert_same_campaign, committed_shards
+from campaign_driver import GROWING
+from small_campaigns import assert_same_campaign, committed_shards
 
 from chess_snn.campaign import CampaignFolder, load_config
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 ROOM = "40k"
-"""A shard of SMALL takes 16 KiB of a disk's pages: two fit, and an iteration has more."""
+"""A shard takes 16 KiB of a disk's pages: two fit, and an iteration has more."""
 
 RUN = """
 set -e
@@ -46,8 +47,7 @@ def test_a_full_disk_stops_a_campaign_resumably(tmp_path: Path, undisturbed_smal
         probe, {"PLACE": str(tmp_path)}
     ).returncode:
         pytest.skip("mounting a small disk is not allowed here")
-    settings = list(SMALL)
-    folder = CampaignFolder.create(tmp_path / "c", load_config("smoke", settings=settings))
+    folder = CampaignFolder.create(tmp_path / "c", load_config("smoke", settings=GROWING))
     games = folder.path / "games"
     games.mkdir()
     log, result = tmp_path / "log", tmp_path / "code"

@@ -244,8 +244,8 @@ def test_any_number_of_threads_gives_the_same_bits(
 def test_copies_have_the_parameters_of_the_network_at_every_step(new_trainer, searched_window):
     trainer = new_trainer(batch_size=48, micro_batch=16)
     trainer.run(searched_window, IterationPlan(3, 0.0, 1.0))
-    for duplicate in trainer._step.gradients._copies:
-        for ours, theirs in zip(duplicate.parameters(), trainer.network.parameters(), strict=True):
+    for member in trainer._step.gradients._members:
+        for ours, theirs in zip(member.parameters, trainer.network.parameters(), strict=True):
             assert ours.data_ptr() == theirs.data_ptr()
 
 
