@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from benchmarks.harness import QUICK, Work, rates_in_turn
 from chess_snn.nets import NetConfig, Network, NetworkOutput, Precision
-from chess_snn.nets.model.layers import Neurons
+from chess_snn.nets.model.layers import Convolution, Neurons
 
 MakePeer: TypeAlias = Callable[[Network], Network]
 
@@ -147,4 +147,7 @@ def _with_neurons(network: Network, make: Callable[[NetConfig], nn.Module]) -> N
     for name, module in network.named_modules():
         if isinstance(module, Neurons):
             peer.set_submodule(name, make(network.config))
+    for module in peer.modules():
+        if isinstance(module, Convolution):
+            module.__class__ = nn.Conv2d  # type: ignore[assignment]
     return peer

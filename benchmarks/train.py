@@ -94,7 +94,8 @@ def _steps_of(window: ReplayWindow, config: NetConfig, name: str) -> Work:
     step = _step(Trainer(get_game("chess"), network, settings, seed=0), window)
 
     def run() -> None:
-        with patch.object(layers, "can_run", _never) if by_torch else nullcontext():
+        torchs = patch.multiple(layers, can_run=_never, can_convolve=_never)
+        with torchs if by_torch else nullcontext():
             step.run()
 
     return Work(run, step.items)
@@ -102,6 +103,7 @@ def _steps_of(window: ReplayWindow, config: NetConfig, name: str) -> Work:
 
 def _never(*_arguments: object) -> bool:
     return False
+
 
 
 def add_peers(report: Report, window: ReplayWindow, batch_size: int, pace: Pace) -> None:

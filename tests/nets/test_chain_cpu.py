@@ -1,15 +1,13 @@
 """Chains of layers and their convolutions against torch's, in float64 and in their precision."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import conv2d
 
 from chess_snn.nets import NetConfig, build_network, measuring_spike_rate, net_config
-from chess_snn.nets.cpu import chain_cpu, winograd_kernels
-from chess_snn.nets.cpu.chain_cpu import PRECISION
-from chess_snn.nets.cpu.neuron_cpu import squares_of
+from chess_snn.nets.cpu import chain_cpu
+from chess_snn.nets.cpu.conv_cpu import PRECISION, convolve
 from chess_snn.nets.cpu.winograd_tile import HAS_PRODUCTS, IN_PAIRS, PRODUCT_COLUMNS
 from chess_snn.nets.model import layers
 
@@ -45,30 +43,11 @@ def results(convolve, spikes, weight, grad):
     return result.detach(), spikes.grad, weight.grad
 
 
-class Convolve(torch.autograd.Function):
-    """The kernels, one by one."""
-
-    @staticmethod
-    def forward(ctx, images, weight):
-        ctx.seen, ctx.taps = squares_of(images), chain_cpu.taps_of(weight)
-        ctx.shape = images.shape
-        weights = winograd_kernels.forward_weights(ctx.taps)
-        return convolve(ctx.seen, weights, len(weight))
-
-    @staticmethod
-    def backward(ctx, grad):
-        grad, of_taps = squares_of(grad), np.full_like(ctx.taps, np.nan)
-        winograd_kernels.find_weight_gradient(ctx.seen, grad, of_taps)
-        weights = winograd_kernels.backward_weights(ctx.taps)
-        inputs = ctx.shape[1]
-        of_weight = torch.from_numpy(of_taps).permute(0, 3, 1, 2)[:, :inputs]
-        return convolve(grad, weights, of_taps.shape[3])[:, :inputs], of_weight
-
-
-def convolve(squares, weights, outputs):
-    result = torch.full((*squares.shape[:3], outputs), torch.nan, dtype=PRECISION)
-    winograd_kernels.convolve(squares, weights, squares_of(result.permute(0, 3, 1, 2)))
-    return result.permute(0, 3, 1, 2)
+def by_ours(spikes, weight):
+    conv = nn.Conv2d(weight.shape[1], len(weight), 3, padding=1, bias=False)
+    del conv.weight
+    conv.weight = weight
+    return convolve(conv, spikes)
 
 
 def by_torch(spikes, weight):
@@ -81,7 +60,7 @@ def test_the_error_is_that_of_its_precision(shape):
     spikes, weight, grad = make(*shape)
     expected = results(by_torch, spikes.double(), weight.double(), grad.double())
     theirs = results(by_torch, spikes, weight, grad)
-    ours = results(Convolve.apply, spikes, weight, grad)
+    ours = results(by_ours, spikes, weight, grad)
     for name, exact, their, our in zip(
         ("result", "inputs", "weights"), expected, theirs, ours, strict=True
     ):
@@ -98,7 +77,7 @@ def test_whole_weights_give_whole_sums():
     """Numbers of spikes and weights that bfloat16 has too are multiplied and added exactly."""
     spikes, weight, grad = make(4, 32, 32, 8, levels=2)
     weight, grad = (4 * weight.mul(8).round().clamp(-1, 1), grad.sign())
-    ours = results(Convolve.apply, spikes, weight, grad)
+    ours = results(by_ours, spikes, weight, grad)
     expected = results(by_torch, spikes.double(), weight.double(), grad.double())
     for our, exact in zip(ours, expected, strict=True):
         assert torch.equal(our.double(), exact.to(our.dtype).double())
@@ -108,7 +87,8 @@ def learn(spec, planes, config, precision, by_chain, monkeypatch):
     """Gradients and statistics of a network, and its rate of spikes."""
     with monkeypatch.context() as patch:
         if not by_chain:
-            patch.setattr(layers, "can_run", lambda *_: False)
+            for name in ("can_run", "can_convolve"):
+                patch.setattr(layers, name, lambda *_: False)
         network = build_network(spec, config, 0).to(memory_format=torch.channels_last)
         with (
             measuring_spike_rate(network) as rate,
@@ -124,12 +104,12 @@ def learn(spec, planes, config, precision, by_chain, monkeypatch):
 
 
 @needs_products
-@pytest.mark.parametrize("activation", ["ilif", "relu"])
+@pytest.mark.parametrize("activation", ["ilif", "relu", "lif"])
 def test_a_network_learns_by_chains_what_it_learns_by_torch(
     spec, positions, monkeypatch, activation
 ):
     """Gradients are as near to exact ones as torch's in this precision are."""
-    config = net_config("tiny", blocks=2, activation=activation, ticks=1, levels=8)
+    config = net_config("tiny", blocks=2).with_activation(activation)
     planes, precision = positions[:3].tensor(), PRECISION if IN_PAIRS else None
     exact = learn(spec, planes, config, None, False, monkeypatch)
     theirs = learn(spec, planes, config, precision, False, monkeypatch)

@@ -2,9 +2,8 @@
 
 Layers are a 3x3 convolution, batch normalisation and neurons of one tick, integer ones or ReLU. The
 first begins a shortcut, and every second one behind it ends it and begins the next: the stem and
-the residual blocks of :mod:`chess_snn.nets.model.layers`. It takes their place in bfloat16 where
-the processor multiplies pairs of it, and every number that torch would round is rounded here; on
-other processors in float32.
+the residual blocks of :mod:`chess_snn.nets.model.layers`. It takes their place in the precision of
+:mod:`chess_snn.nets.cpu.conv_cpu`.
 
 Few calls matter more than fast ones: of two threads with micro-batches of their own, only one runs
 Python at a time.
@@ -14,23 +13,20 @@ Dimensions: B batch, H and W board, I and O channels in and out, C channels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from chess_snn.nets.cpu import norm_neuron_kernels, winograd_kernels
+from chess_snn.nets.cpu.conv_cpu import PRECISION, can_convolve, convolved, images_of, taps_of
 from chess_snn.nets.cpu.neuron_cpu import squares_of
-from chess_snn.nets.cpu.winograd_tile import HAS_PRODUCTS, IN_PAIRS, NUMBER, PRODUCT_COLUMNS
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.integer_neuron import spikes_of_current
 from chess_snn.types import Float32Array
 
 Layer = tuple[nn.Conv2d, nn.BatchNorm2d]
-PRECISION: Final = torch.bfloat16 if IN_PAIRS else torch.float32
-"""The type of images."""
-
 
 def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
     """Whether :func:`run_chain` can take the place of these layers, in training, for such inputs.
@@ -38,13 +34,8 @@ def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
     All layers have as many channels.
     """
     conv, norm = layers[0]
-    height, width = x_BIHW.shape[-2:]
-    is_cast = torch.is_autocast_enabled("cpu")
-    precision = torch.get_autocast_dtype("cpu") if is_cast else conv.weight.dtype
     return (
-        HAS_PRODUCTS and norm.training and x_BIHW.device.type == "cpu" and precision == PRECISION
-        and conv.kernel_size == (3, 3) and conv.out_channels % PRODUCT_COLUMNS == 0
-        and height % 4 == width % 4 == 0
+        norm.training and can_convolve(conv, x_BIHW)
         and config.ticks == 1 and spikes_and_most(config) is not None
     )
 
@@ -107,7 +98,7 @@ class _Chain(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.passes = passes
         ctx.constants = layers[0][0].in_channels, layers[0][1].eps, neurons
-        return tuple(_images(each.spikes) for each in passes)
+        return tuple(images_of(each.spikes) for each in passes)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -118,7 +109,7 @@ class _Chain(torch.autograd.Function):
         for k in reversed(range(len(grads))):
             own, layer = grads[k], ctx.passes[k]
             if own is not None:
-                grad = squares_of(own if grad is None else own + _images(grad))
+                grad = squares_of(own if grad is None else own + images_of(grad))
             if grad is None:
                 grad = np.zeros_like(layer.spikes)
             ends = k % 2 == 0
@@ -133,16 +124,15 @@ class _Chain(torch.autograd.Function):
             of_taps = np.empty_like(layer.taps)
             winograd_kernels.find_weight_gradient(layer.seen, grad_branch, of_taps)
             if k > 0 or ctx.needs_input_grad[0]:
-                grad = np.empty((*grad.shape[:3], layer.taps.shape[3]), NUMBER)
                 weights = winograd_kernels.backward_weights(layer.taps)
-                winograd_kernels.convolve(grad_branch, weights, grad)
+                grad = convolved(grad_branch, weights, layer.taps.shape[3])
             of_weight = torch.from_numpy(of_taps).permute(0, 3, 1, 2)
             found = [of_weight, *torch.from_numpy(of_norm), *found]
         found[0] = found[0][:, :channels_in]
         grad_x = None
         if ctx.needs_input_grad[0]:
             assert grad is not None
-            grad_x = _images(grad)[:, :channels_in]
+            grad_x = images_of(grad)[:, :channels_in]
         return grad_x, None, None, *found
 
 
@@ -151,9 +141,8 @@ def _pass(
     neurons: tuple[np.float32, np.float32],
 ) -> _Pass:
     taps = taps_of(conv.weight)
-    shape = (*seen.shape[:3], conv.out_channels)
-    branch, current, spikes = (np.empty(shape, NUMBER) for _ in range(3))
-    winograd_kernels.convolve(seen, winograd_kernels.forward_weights(taps), branch)
+    branch = convolved(seen, winograd_kernels.forward_weights(taps), conv.out_channels)
+    current, spikes = np.empty_like(branch), np.empty_like(branch)
     weight, bias = norm.weight.detach().numpy(), norm.bias.detach().numpy()
     moments = np.empty((2, len(weight)), np.float32)
     norm_neuron_kernels.normalise_and_fire(
@@ -169,18 +158,3 @@ def _pass(
         norm.running_var.numpy(),
     )
     return _Pass(seen, branch, current, spikes, taps, weight, moments)
-
-
-def taps_of(weight_OIKK: Tensor) -> Float32Array:
-    """The weights as float32[O, 3, 3, I], with I filled up to whole vectors of products."""
-    taps = weight_OIKK.detach().permute(0, 2, 3, 1)
-    missing = -taps.shape[3] % PRODUCT_COLUMNS
-    if missing:
-        taps = nn.functional.pad(taps, (0, missing))
-    filled: Float32Array = taps.contiguous().numpy()
-    return filled
-
-
-def _images(squares: np.ndarray) -> Tensor:
-    """[B, C, H, W], channels-last, of numbers [B, H, W, C] in the same memory."""
-    return torch.from_numpy(squares).view(PRECISION).permute(0, 3, 1, 2)

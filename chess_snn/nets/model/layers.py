@@ -17,6 +17,7 @@ from torch.nn.functional import relu
 
 from chess_snn.games.base import GameSpec
 from chess_snn.nets.cpu.chain_cpu import can_run, run_chain
+from chess_snn.nets.cpu.conv_cpu import can_convolve, convolve
 from chess_snn.nets.cpu.neuron_cpu import lif_cpu
 from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.integer_neuron import integer_spikes
@@ -70,12 +71,22 @@ class Neurons(nn.Module):
         return neuron(current_TBX, config.decay, config.threshold, config.surrogate_alpha)
 
 
+class Convolution(nn.Conv2d):
+    """A convolution, in training by kernels of our own where there are some."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[B, O, H, W] of [B, I, H, W]."""
+        if self.training and can_convolve(self, input):
+            return convolve(self, input)
+        return super().forward(input)
+
+
 class ConvNorm(nn.Module):
     """Convolution and batch normalisation, with the ticks folded into the batch for both."""
 
     def __init__(self, channels_in: int, channels_out: int, kernel_size: int) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(
+        self.conv = Convolution(
             channels_in, channels_out, kernel_size, padding=kernel_size // 2, bias=False
         )
         self.norm = nn.BatchNorm2d(channels_out)
