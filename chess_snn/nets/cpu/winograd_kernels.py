@@ -40,7 +40,7 @@ from chess_snn.types import Float32Array
 _GAP: Final = 96
 """Numbers between the positions of transformed tiles, so that the cache has room for all of them:
 at a distance of a power of two they would take the same place."""
-_PART: Final = 8
+_PART: Final = 4 * UNIT
 """Boards whose tiles are summed at once into the gradient of weights."""
 
 
