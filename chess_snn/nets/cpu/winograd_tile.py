@@ -49,8 +49,10 @@ NUMBER_BYTES: Final = 4 // UNIT
 
 LANES: Final = 16
 """Numbers of a vector of float32: one register, or two of AVX2."""
-PRODUCT_ROWS, PRODUCT_VECTORS = (8, 2) if "+avx512f" in FEATURES else (4, 1)
-"""Rows and vectors of a product of matrices whose sums stay in registers."""
+PRODUCT_ROWS: Final = 8 if "+avx512f" in FEATURES else 4
+PRODUCT_VECTORS: Final = 2 if IN_PAIRS else 1
+"""Rows and vectors of a product of matrices whose sums stay in registers. Some processors with
+AVX-512 take a vector as two of 256 bits."""
 PRODUCT_COLUMNS: Final = PRODUCT_VECTORS * LANES
 POSITIONS: Final = 16
 """Numbers of a transformed tile."""
