@@ -42,8 +42,9 @@ CAMPAIGN_KILLED_AT = {
     ),
     "evaluation": (
         "conversion.played", "match.played", "match.joined", "receipt.begins",
-        "receipt.committed", "mlflow.recorded",
+        "receipt.committed",
     ),
+    "recording": ("mlflow.recorded",),
 }
 """Every place, in the order in which a campaign comes there."""
 # The first checkpoint is generation 0's.
