@@ -105,7 +105,6 @@ def _never(*_arguments: object) -> bool:
     return False
 
 
-
 def add_peers(report: Report, window: ReplayWindow, batch_size: int, pace: Pace) -> None:
     """Add steps of `small` on one core: forward, backward and optimiser, ours and theirs."""
     network = build_network(get_game("chess").spec, net_config(_PEERED), seed=0)

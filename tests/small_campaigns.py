@@ -114,10 +114,7 @@ SMALL = (
     "evaluation.won_positions=2", "evaluation.ladder_test=false", "promotion.max_openings=2",
     "promotion.openings_each=1", "execution.workers=2",
 )
-"""Two iterations, and a gating match; its two workers play four shards in each.
-
-A ladder test would take half of its time.
-"""
+"""Two iterations of three shards, and a gating match. A ladder test would take half of the time."""
 
 ITERATION_S = 100.0
 """Every iteration of an EMPTY campaign takes as long."""

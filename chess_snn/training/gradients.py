@@ -125,7 +125,7 @@ class Member:
         torch._foreach_copy_(self.buffers, source.buffers)
 
     def forget_gradients(self) -> None:
-        """Have no gradients."""
+        """Set all gradients to None."""
         for parameter in self.parameters:
             parameter.grad = None
 

@@ -18,12 +18,7 @@ from torch import Tensor, nn
 from chess_snn.nets import Network
 from chess_snn.nets.gpu.static_batch import capture_lock
 from chess_snn.training.batch import TrainingBatch
-from chess_snn.training.gradients import (
-    LOSS_FIGURES,
-    Gradients,
-    LossScale,
-    Member,
-)
+from chess_snn.training.gradients import LOSS_FIGURES, Gradients, LossScale, Member
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 
@@ -147,9 +142,7 @@ class TrainingStep:
         if self.device.type == "cpu" and is_finite:
             return figures_F
         for ours, before in zip(self._member.buffers, buffers, strict=True):
-            # Neurons of another library keep their state in a buffer that has no shape at first.
-            if ours.shape == before.shape:
-                ours.copy_(torch.where(is_finite, ours, before))
+            ours.copy_(torch.where(is_finite, ours, before))
         return figures_F
 
     def _take_back(self, buffers: list[Tensor]) -> None:

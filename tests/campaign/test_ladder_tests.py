@@ -9,6 +9,7 @@ from signed_files import REPORT as REPORT_VERSION
 from signed_files import edit, resign, write_signed
 from small_campaigns import receipt_of
 
+from chess_snn.campaign import load_config
 from chess_snn.campaign.stages import prepare_first_generation
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import read_receipt, write_receipt
@@ -118,6 +119,11 @@ def test_it_ends_when_the_interval_is_narrow(untrained):
     report = play_ladder_test(folder.path, 0)
     assert report.ended_by == "interval"
     assert report.num_games < 60
+
+
+@pytest.mark.parametrize(("preset", "pairs"), [("smoke", 2), ("cpu", 5), ("gpu", 10)])
+def test_batches_follow_from_the_games(preset, pairs):
+    assert load_config(preset).evaluation.ladder_test_pairs == pairs
 
 
 class StoppedError(Exception):

@@ -27,11 +27,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.campaign.strength.champions import champion_of  # noqa: E402
 from chess_snn.data import read_manifest, staged_folder  # noqa: E402
-from chess_snn.tasks.tracking import (  # noqa: E402
-    MODEL_NAME,
-    champion_of_campaign,
-    tracking_uri,
-)
+from chess_snn.tasks.tracking import MODEL_NAME, champion_of_campaign, tracking_uri  # noqa: E402
 
 MOMENTS = "optimizer.safetensors"
 

@@ -161,7 +161,7 @@ def test_workers_killed_at_failpoints_cost_what_they_were_doing(
     path, log, fired, process = start_small(tmp_path, **dict.fromkeys(names, "kill"))
     finish(process, log)
     for name in names:
-        assert mark_of(fired, name).exists(), f"nobody came to {name}"
+        assert mark_of(fired, name).exists(), f"no worker reached {name}"
     assert log.read_text().count("SIGKILL") >= len(names)
     assert_same_campaign(path, undisturbed_small)
 

@@ -109,7 +109,7 @@ def test_a_network_learns_by_chains_what_it_learns_by_torch(
     spec, positions, monkeypatch, activation
 ):
     """Gradients are as near to exact ones as torch's in this precision are."""
-    config = net_config("tiny", blocks=2).with_activation(activation)
+    config = net_config("tiny", blocks=2, levels=8).with_activation(activation)
     planes, precision = positions[:3].tensor(), PRECISION if IN_PAIRS else None
     exact = learn(spec, planes, config, None, False, monkeypatch)
     theirs = learn(spec, planes, config, precision, False, monkeypatch)
@@ -120,7 +120,8 @@ def test_a_network_learns_by_chains_what_it_learns_by_torch(
         assert ours[name].shape == tensor.shape, name
         if tensor.is_floating_point():
             scale = max(tensor.square().mean().sqrt().item(), 1e-6)
-            assert error(ours[name], tensor) < 2 * error(theirs[name], tensor) + 0.1 * scale, name
+            margin = (0.1 if IN_PAIRS else 1e-4) * scale
+            assert error(ours[name], tensor) < 2 * error(theirs[name], tensor) + margin, name
         else:
             assert torch.equal(ours[name], tensor), name
 

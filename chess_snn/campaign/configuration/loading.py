@@ -51,7 +51,7 @@ _REMOVED: Final = {
     **dict.fromkeys(("storage.object_store", "storage.endpoint", "storage.patience_s"),
                     "copy the folder with rclone or aws s3 sync: docs/reliability.md"),
     **dict.fromkeys(("net.blocks", "net.channels"), 'net.size = "8x96" has blocks and channels'),
-    "evaluation.ladder_test_pairs": "evaluation.ladder_test_games, in twelve parts",
+    "evaluation.ladder_test_pairs": "evaluation.ladder_test_games decides",
     "net.policy_gain": "net.readout_gain is the initial scale of policy and values",
     "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }

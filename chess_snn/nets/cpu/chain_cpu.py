@@ -28,6 +28,7 @@ from chess_snn.types import Float32Array
 
 Layer = tuple[nn.Conv2d, nn.BatchNorm2d]
 
+
 def can_run(layers: Sequence[Layer], config: NetConfig, x_BIHW: Tensor) -> bool:
     """Whether :func:`run_chain` can take the place of these layers, in training, for such inputs.
 

@@ -34,7 +34,7 @@ def can_convolve(conv: nn.Conv2d, x_BIHW: Tensor) -> bool:
 
 
 def convolve(conv: nn.Conv2d, x_BIHW: Tensor) -> Tensor:
-    """[B, O, H, W] of ``PRECISION``; differentiable."""
+    """The convolution, [B, O, H, W] of ``PRECISION``; differentiable."""
     result: Tensor = _Convolution.apply(x_BIHW, conv.weight)  # type: ignore[no-untyped-call]
     return result
 
@@ -43,7 +43,6 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
         ctx.seen, ctx.taps = squares_of(x.to(PRECISION)), taps_of(weight)
-        ctx.channels_in = weight.shape[1]
         weights = winograd_kernels.forward_weights(ctx.taps)
         return images_of(convolved(ctx.seen, weights, len(weight)))
 
@@ -53,8 +52,8 @@ class _Convolution(torch.autograd.Function):
         winograd_kernels.find_weight_gradient(ctx.seen, grads, of_taps)
         if ctx.needs_input_grad[0]:
             weights = winograd_kernels.backward_weights(ctx.taps)
-            grad_x = images_of(convolved(grads, weights, of_taps.shape[3]))[:, : ctx.channels_in]
-        return grad_x, torch.from_numpy(of_taps).permute(0, 3, 1, 2)[:, : ctx.channels_in]
+            grad_x = images_of(convolved(grads, weights, of_taps.shape[3]))[:, : ctx.seen.shape[3]]
+        return grad_x, torch.from_numpy(of_taps).permute(0, 3, 1, 2)[:, : ctx.seen.shape[3]]
 
 
 def convolved(squares: np.ndarray, weights: np.ndarray, channels: int) -> np.ndarray:

@@ -72,7 +72,12 @@ class Neurons(nn.Module):
 
 
 class Convolution(nn.Conv2d):
-    """A convolution, in training by kernels of our own where there are some."""
+    """A convolution without bias that keeps H and W, in training by our own kernels if they fit."""
+
+    def __init__(self, channels_in: int, channels_out: int, kernel_size: int) -> None:
+        super().__init__(
+            channels_in, channels_out, kernel_size, padding=kernel_size // 2, bias=False
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         """[B, O, H, W] of [B, I, H, W]."""
@@ -86,9 +91,7 @@ class ConvNorm(nn.Module):
 
     def __init__(self, channels_in: int, channels_out: int, kernel_size: int) -> None:
         super().__init__()
-        self.conv = Convolution(
-            channels_in, channels_out, kernel_size, padding=kernel_size // 2, bias=False
-        )
+        self.conv = Convolution(channels_in, channels_out, kernel_size)
         self.norm = nn.BatchNorm2d(channels_out)
 
     def forward(self, x_TBCHW: Tensor) -> Tensor:
