@@ -14,7 +14,7 @@ from chess_snn.nets import NetConfig, Precision, build_network, freeze, net_conf
 from chess_snn.nets.analysis.operations import POLICY_READOUT, count_operations
 from chess_snn.nets.gpu.static_batch import COLUMN_SIZES, StaticBatch
 from chess_snn.nets.inference import usual_layers
-from chess_snn.nets.inference_neurons import InferenceNeurons, ReferenceNeurons, choose_neurons
+from chess_snn.nets.inference_neurons import InferenceNeurons, choose_neurons
 
 TARGETS: Final = {"small": 800_000.0, "base": 200_000.0}
 """Least evaluations/s at the largest batch."""
@@ -33,7 +33,7 @@ def neurons(bench: GpuBench) -> None:
     shortcut = bench.images(4, rows, channels)
     size = current.numel() * current.element_size()
     _, bytes_per_s = bench.peaks
-    ours, reference = choose_neurons(config, bench.device), ReferenceNeurons(config)
+    ours, reference = choose_neurons(config, bench.device), InferenceNeurons(config)
     bench.report.note(f"neurons: {ours.kind}")
 
     def fire(kind: InferenceNeurons) -> object:
@@ -69,7 +69,7 @@ def inference(bench: GpuBench) -> None:
                 at_least=TARGETS.get(size) if batch == largest else None,
             )
         operations = count_operations(_GAME.spec, config)
-        macs = operations.macs - operations.macs_of(POLICY_READOUT)
+        macs = sum(each.macs for each in operations.passes if each.name != POLICY_READOUT)
         bench.report.add(f"{size}: of the peak", rate * 2 * macs / peak_flops, "share")
         baseline = _evaluations_per_s(bench, config.baseline(), largest)
         bench.report.add(

@@ -4,26 +4,32 @@ The seed and the players decide every move: an engine's answer to a position wit
 depth is always the same.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from benchmarks.harness import Report, benchmark
 from chess_snn import __version__
 from chess_snn.data import write_json
+from chess_snn.errors import RatingError
 from chess_snn.evaluation.engines.pool import EngineSettings
-from chess_snn.evaluation.ladder.ladder import LADDER_FILE, Ladder, PairResults, read_ladder
+from chess_snn.evaluation.ladder.ladder import LADDER_FILE, PairResults, read_ladder
 from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult, identities_of
 from chess_snn.evaluation.matches import DEFAULT_MAX_PLIES, play_match
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import book_openings
+from chess_snn.evaluation.ratings.crosstable import Crosstable
+from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.games import get_game
 from chess_snn.rng import derive_seed
+from chess_snn.types import Json
 
 _PART_PAIRS: Final = 10
 """Openings of a file."""
@@ -65,17 +71,57 @@ def run(
         played += parts
         matches.append(MatchResult.joined(parts))
         report.progress(f"{low} against {high}: {matches[-1].score:.3f}")
-    ladder = Ladder.of_results(
-        [PairResults.of_match(match) for match in matches], identities_of(played),
+    ladder = ladder_json(
+        [pairing_json(match) for match in matches], identities_of(played),
         max_plies=DEFAULT_MAX_PLIES,
         origin={
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "version": __version__,
             "command": f"python -m benchmarks ladder --pairs {pairs} --seed {seed}", "seed": seed,
         },
     )
-    write_json(out / LADDER_FILE, ladder.to_json())
-    for rung in reversed(ladder.rungs):
-        report.add(rung.player, rung.elo, "Elo")
+    write_json(out / LADDER_FILE, ladder)
+    for rung in ladder["ratings"]["players"]:
+        report.add(rung["player"], rung["elo"], "Elo")
+
+
+def pairing_json(match: MatchResult) -> Json:
+    """The results of a pairing; openings of which a game is void are left out.
+
+    ``pairs`` int64[3, 3] are openings by a's outcome with white and with black, each (win, draw,
+    loss).
+    """
+    by_pair = match.scores_a.reshape(-1, 2)
+    whole = by_pair[np.isfinite(by_pair).all(axis=1)]
+    cells = np.rint(2.0 * (1.0 - whole)).astype(np.int64)
+    pairs = np.zeros((3, 3), np.int64)
+    np.add.at(pairs, (cells[:, 0], cells[:, 1]), 1)
+    return {"player_a": match.player_a, "player_b": match.player_b, "pairs": pairs.tolist()}
+
+
+def ladder_json(
+    pairings: Sequence[Json], programs: dict[str, str], *, max_plies: int, origin: Json
+) -> Json:
+    """The ladder of ``pairings``, its players rated with the random player at 0.
+
+    Raises:
+        RatingError: the results leave a player's rating open; more games may close it.
+    """
+    results = map(PairResults.from_json, pairings)
+    ratings = fit_ratings(Crosstable.from_games(game for each in results for game in each.games()))
+    for rating in ratings.table:
+        if not math.isfinite(rating.elo.width):
+            raise RatingError(
+                f"the results leave the rating of {rating.player!r} open: its score is "
+                f"{rating.score:.2f}; play more pairs, or put a player between"
+            )
+    return {
+        "game": "chess",
+        "origin": origin,
+        "max_plies": max_plies,
+        "programs": programs,
+        "ratings": ratings.to_json(),
+        "pairings": list(pairings),
+    }
 
 
 def _play_part(

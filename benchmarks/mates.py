@@ -14,7 +14,7 @@ from chess_snn.api.network import load
 from chess_snn.games.base import NO_ACTION, Game, GameBatch
 from chess_snn.games.starts import random_legal_actions
 from chess_snn.rng import derive_seed, random_words
-from chess_snn.search import TreeSearch, make_tree_search
+from chess_snn.search import Search, make_search
 from chess_snn.types import Int16Array, UInt64Array
 
 _GAMES_A_ROUND: Final = 512
@@ -38,7 +38,7 @@ def run(
     with load(model, game="chess") as net:
         game = net.rules
         report.note(net.name)
-        search = make_tree_search(
+        search = make_search(
             game, net.evaluator, net.settings, simulations=simulations,
             num_games=min(count, _BATCH), in_play=True,
         )
@@ -70,7 +70,7 @@ def winning_actions(game: Game, position: GameBatch, num_moves: int) -> Int16Arr
     return actions[np.array(forces, np.bool_)]
 
 
-def num_solved(game: Game, search: TreeSearch, positions: GameBatch, num_moves: int) -> int:
+def num_solved(game: Game, search: Search, positions: GameBatch, num_moves: int) -> int:
     """How many of ``positions`` the search, without noise, answers with an action that wins."""
     rows = np.arange(len(positions))
     chosen = search.run(

@@ -231,7 +231,7 @@ def _neuron_share(evaluator: CpuEvaluator, work: Work) -> float:
     return neurons.seconds / (evaluator.network_seconds - before)
 
 
-class TimedNeurons:
+class TimedNeurons(InferenceNeurons):
     """Neurons of an inference network on a CPU, and the processor time of their calls."""
 
     def __init__(self, neurons: InferenceNeurons) -> None:

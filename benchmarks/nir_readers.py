@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from chess_snn.nets import InferenceOutput, Network, freeze
 from chess_snn.nets.analysis.folded_layers import FoldedLayers
-from chess_snn.nets.inference_neurons import ReferenceNeurons
+from chess_snn.nets.inference_neurons import InferenceNeurons
 from chess_snn.nets.model.neuron import lif_step
 
 
@@ -104,7 +104,7 @@ def run_graph(module: nn.Module, planes_BPHW: Tensor, ticks: int) -> SpikingAnsw
     return SpikingAnswer(logits_BA, {name: torch.stack(each) for name, each in fired.items()})
 
 
-class _Recorded(ReferenceNeurons):
+class _Recorded(InferenceNeurons):
     """Keep what every layer was given and fired, in the order of the layers."""
 
     layers: list[tuple[Tensor, Tensor]]

@@ -22,7 +22,7 @@ from chess_snn.games.chess import action_of_move, from_board
 from chess_snn.games.starts import random_starts
 from chess_snn.nets import build_network, make_evaluator, net_config
 from chess_snn.nets.evaluator import Evaluation, Evaluator
-from chess_snn.search import SearchKind, SearchSettings, make_search, make_tree_search
+from chess_snn.search import SearchKind, SearchSettings, make_search
 from chess_snn.self_play import SelfPlayStatistics, play_games
 from chess_snn.types import Int16Array, Int32Array, UInt64Array
 
@@ -79,7 +79,6 @@ class FreeEvaluator:
     """Answers at once: every action alike, and a value from the position's bits."""
 
     network_seconds = 0.0
-    reduced_rows: int | None = None
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
@@ -90,7 +89,7 @@ class FreeEvaluator:
         mixed = planes.sum(axis=1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         win = (mixed >> np.uint64(40)).astype(np.float32) / np.float32(2**24)
         wdl = np.stack([win, np.zeros_like(win), 1 - win], axis=1)
-        answer = Evaluation.of_wdl(np.zeros(legal_actions.shape, np.float32), wdl)
+        answer = Evaluation(np.zeros(legal_actions.shape, np.float32), wdl[:, 0] - wdl[:, 2], wdl)
         self.network_seconds += time.perf_counter() - start
         return answer
 
@@ -98,7 +97,7 @@ class FreeEvaluator:
 def _trees_per_s(kind: SearchKind, rounds: int) -> float:
     """Simulations/s on one core, less the time of the evaluator."""
     game, evaluator = get_game("chess"), FreeEvaluator()
-    search = make_tree_search(
+    search = make_search(
         game, evaluator, SearchSettings(kind=kind), simulations=_SIMULATIONS, num_games=_GAMES
     )
     batch = _openings()

@@ -11,10 +11,11 @@ is loaded when it is used first: importing the package loads neither torch nor n
 
 import os
 from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from chess_snn.later import exports
 
 if TYPE_CHECKING:
     from chess_snn.api.answers import Analysis, Evaluation, Spikes
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from chess_snn.api.environment import Env, make_env, pettingzoo_env
     from chess_snn.api.matches import Match, Player, play_match, player
     from chess_snn.api.network import Net, load
+else:
+    __getattr__ = exports(__name__)
 
 # torch's threads spin while they wait for each other. Where another process wants the core they
 # spin on, two threads train ten times slower than one; asleep, they lose next to nothing. OpenMP
@@ -57,23 +60,6 @@ __all__ = [
     "player",
     "start_campaign",
 ]
-
-_MODULES: Final = {
-    "answers": ("Analysis", "Evaluation", "Spikes"),
-    "campaigns": ("Campaign", "open_campaign", "start_campaign"),
-    "environment": ("Env", "make_env", "pettingzoo_env"),
-    "matches": ("Match", "Player", "play_match", "player"),
-    "network": ("Net", "load"),
-}
-"""The public names by their module of :mod:`chess_snn.api`."""
-_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is used (PEP 562)."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"chess_snn.api.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

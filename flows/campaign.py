@@ -64,7 +64,7 @@ from chess_snn.flows.listeners import (
     log_lines,
     progress_artifact,
 )
-from chess_snn.flows.prefect_errors import log_sentences, quiet_terminal
+from chess_snn.flows.prefect_errors import log_sentences
 from chess_snn.flows.servers import call_with_server
 from chess_snn.interrupts import listen_again
 from chess_snn.joules import counters_if_installed
@@ -137,10 +137,7 @@ def campaign(
     folder = found or parameters.new_campaign(path, preset, changes, start_from, with_games)
     if found is None:  # no other run has it
         tag_flow_run(folder.campaign_id, folder.name)
-    with (
-        quiet_terminal(), one_run_a_folder(folder.campaign_id, get_run_logger()),
-        campaign_lock(folder),
-    ):
+    with one_run_a_folder(folder.campaign_id, get_run_logger()), campaign_lock(folder):
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
         check_before_run(folder)

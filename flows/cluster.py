@@ -9,7 +9,7 @@ from distributed import Client
 
 from chess_snn.campaign import CampaignConfig, CampaignFolder
 from chess_snn.campaign.machine.slots import WorkerSlot
-from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
+from chess_snn.campaign.machine.training_launch import choose_ranks
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.devices import gpus_option, name_devices
 from chess_snn.errors import ClusterError
@@ -57,20 +57,16 @@ def watched_workers(folder: CampaignFolder, board: ProgressBoard) -> Iterator[Wo
             yield pool
 
 
-def check_workers(config: CampaignConfig) -> None:
-    """Return if the workers of a campaign could be had, as far as that is known beforehand.
+def check_cluster(config: CampaignConfig) -> None:
+    """Return if the scheduler of a campaign could be used, as far as that is known beforehand.
 
     Raises:
-        ConfigError: devices, workers or certificates that do not exist.
+        ConfigError: certificates that do not exist.
         ClusterError: the scheduler cannot be used.
     """
     settings = config.cluster
-    if settings.kind == "local":
-        plan_here(config)
-        choose_ranks(config, len(training_gpus(config)))
-    else:
-        security = security_of(settings.address, settings.certificates, _CERTIFICATES)
-        check_scheduler(settings.address, security)
+    security = security_of(settings.address, settings.certificates, _CERTIFICATES)
+    check_scheduler(settings.address, security)
 
 
 def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerPool:

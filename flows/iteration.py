@@ -53,7 +53,6 @@ from chess_snn.flows.context import (
     stand_for_flow_run,
     untagged_tasks,
 )
-from chess_snn.flows.listeners import worker_shares
 from chess_snn.flows.prefect_errors import await_server
 from chess_snn.tasks import compute, stages
 from chess_snn.tasks.progress import Stage
@@ -268,7 +267,7 @@ def _stages(run: CampaignRun, handoff: Handoff, number: int) -> Receipt:
     receipt: Receipt = promoted.result()
     show_in_mlflow(run, number, after=promoted)
     # Told in this flow run, so that Prefect shows the iteration's table on its page.
-    finished = events.IterationFinished(receipt, campaign_length(folder), worker_shares(played))
+    finished = events.IterationFinished(receipt, campaign_length(folder))
     board.tell(finished, contextvars.copy_context())
     return receipt
 

@@ -5,7 +5,7 @@ Each is a function of one event (:mod:`chess_snn.campaign.viewing.events`).
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -16,8 +16,7 @@ from prefect.artifacts import create_progress_artifact, create_table_artifact
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.events import emit_event
 
-from chess_snn.campaign import CampaignFolder
-from chess_snn.campaign.store.receipt_parts import ShardFacts
+from chess_snn.campaign import CampaignFolder, Receipt
 from chess_snn.campaign.viewing import events
 from chess_snn.campaign.viewing.figures import figure_row, shown_at
 from chess_snn.campaign.viewing.lines import NowAndThen, event_lines
@@ -26,9 +25,7 @@ from chess_snn.campaign.viewing.live import Live, write_live
 from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import UsageError, one_line
 from chess_snn.flows.links import artifact_key, mlflow_link
-from chess_snn.self_play import SelfPlayStatistics, combine
-from chess_snn.tasks.remote import Done
-from chess_snn.tasks.summary_lines import outcomes_text, promotion_line, was_played_now
+from chess_snn.tasks.summary_lines import outcomes_text, promotion_line
 
 PERIOD_S: Final = 2.0
 PAUSE_AFTER_FAILURE_S: Final = 30.0
@@ -164,7 +161,7 @@ def iteration_table(folder: CampaignFolder) -> events.Listener:
         receipt = event.receipt
         try:
             create_table_artifact(
-                table=[dict(row) for row in table_rows(folder, event)],
+                table=[dict(row) for row in table_rows(folder, receipt)],
                 key=artifact_key(folder),
                 description=(
                     f"**{folder.name}, iteration {receipt.iteration}**: {promotion_line(receipt)}"
@@ -177,37 +174,20 @@ def iteration_table(folder: CampaignFolder) -> events.Listener:
     return listen
 
 
-def table_rows(folder: CampaignFolder, finished: events.IterationFinished) -> list[Row]:
+def table_rows(folder: CampaignFolder, receipt: Receipt) -> list[Row]:
     """Three columns: the part of the iteration, the figure's name, the figure."""
-    receipt, shares = finished.receipt, finished.shares
     figures = shown_at(folder.config, "run")
-    row, by_workers = figure_row(receipt, figures), sum(share.games for share in shares)
+    row = figure_row(receipt, figures)
     return [
         _row("strength", "decision", promotion_line(receipt)),
         *(_row(figure.group.replace("_", "-"), figure.title, text)
           for figure in figures if (text := figure.text(row))),
         _row("self-play", "outcomes", outcomes_text(receipt.statistics)),
-        *(_row(share.worker, "games, games/s, share",
-               f"{share.games:,}, {share.games_per_s:.2f}/s, {share.games / by_workers:.0%}")
-          for share in shares),
     ]
 
 
 def _row(part: str, figure: str, value: str) -> Row:
     return {"part": part, "figure": figure, "value": value}
-
-
-def worker_shares(played: Sequence[Done[ShardFacts]]) -> list[events.WorkerShare]:
-    """Shares of the workers in the shards of an iteration, by name."""
-    by_worker: dict[str, list[SelfPlayStatistics]] = {}
-    for done in played:
-        name = f"{done.worker}, {done.device}" if was_played_now(done) else "an earlier run"
-        by_worker.setdefault(name, []).append(done.result.statistics)
-    combined = {name: combine(parts) for name, parts in sorted(by_worker.items())}
-    return [
-        events.WorkerShare(name, own.games, own.games / own.seconds)
-        for name, own in combined.items()
-    ]
 
 
 def alarm_events(folder: CampaignFolder) -> events.Listener:

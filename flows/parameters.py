@@ -5,15 +5,14 @@ those of the settings' own fields.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from chess_snn.campaign import CampaignFolder, load_config
+from chess_snn.api import campaigns
+from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.configuration.loading import (
     Setting,
     changed_config,
@@ -22,17 +21,12 @@ from chess_snn.campaign.configuration.loading import (
     setting_field,
 )
 from chess_snn.campaign.configuration.pace import PACE_GROUPS
-from chess_snn.campaign.machine.workers import config_here
-from chess_snn.campaign.models.starting import create_campaign, find_start
-from chess_snn.campaign.stages.dataset import fix_dataset
 from chess_snn.campaign.store.folder import CONFIG_FILE
-from chess_snn.campaign.store.naming import campaigns_home, claim_campaign_path
+from chess_snn.campaign.store.naming import campaigns_home
 from chess_snn.errors import CampaignError, ConfigError
-from chess_snn.flows.cluster import check_workers
 from chess_snn.known import PRESETS
 from chess_snn.nets import SIZES
 from chess_snn.settings import bounds
-from chess_snn.tasks.tracking.fetching import fetch_model
 
 AS_PRESET: Final = "as the preset"
 """Chosen where a setting is left to the preset."""
@@ -140,16 +134,10 @@ def new_campaign(
     """Create a campaign, called after its preset if there is no ``directory``."""
     if with_games and not start_from:
         raise ConfigError("with_games takes the games of start_from; name a network there")
-    start = find_start(start_from, fetch_model) if start_from else None
-    config = config_here(partial(
-        start.load_config if start else load_config, preset, settings=settings
-    ))
-    config.find_engines()
-    check_workers(config)
-    supervised = fix_dataset(config.supervised, config.campaign.game)
-    path = directory or claim_campaign_path(preset, campaigns_home())
-    fixed = replace(config, supervised=supervised)
-    return create_campaign(path, fixed, start, with_games=with_games)
+    return campaigns.new_campaign(
+        preset, settings, start_from=start_from or None, with_games=with_games,
+        directory=directory, home=campaigns_home(), asks_server=False,
+    )
 
 
 def resumed_with(folder: CampaignFolder, settings: list[Setting]) -> CampaignFolder:

@@ -6,7 +6,6 @@ of a mistake in a form says nothing more to the user who made it.
 """
 
 import logging
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +14,6 @@ from typing import Final
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.exceptions import ObjectNotFound
-from prefect.logging.handlers import PrefectConsoleHandler
-from prefect.runtime import deployment
 from prefect.settings import (
     PREFECT_API_URL,
     PREFECT_CLIENT_MAX_RETRIES,
@@ -129,8 +126,6 @@ def _reason(error: BaseException) -> str:
 
 
 _LOGGERS: Final = ("prefect.flow_runs", "prefect.task_runs", "prefect.engine")
-_LEVELS: Final = ("PREFECT_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL")
-"""Variables by which a user asks for lines on the terminal."""
 
 
 def log_sentences() -> None:
@@ -148,22 +143,3 @@ def _to_sentence(record: logging.LogRecord) -> bool:
     sentence = str(error)
     record.msg, record.args = record.getMessage().replace(repr(error), sentence), ()
     return sentence in record.msg
-
-
-@contextmanager
-def quiet_terminal() -> Iterator[None]:
-    """Print nothing below a warning in the block, if Python code called the flow.
-
-    The log of a worker keeps all lines, and so does a terminal whose user set a level of Prefect's.
-    """
-    handlers = [h for h in logging.getLogger().handlers if isinstance(h, PrefectConsoleHandler)]
-    if deployment.id is not None or any(name in os.environ for name in _LEVELS):
-        handlers = []
-    before = [handler.level for handler in handlers]
-    for handler in handlers:
-        handler.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        for handler, level in zip(handlers, before, strict=True):
-            handler.setLevel(level)

@@ -28,7 +28,7 @@ from chess_snn.campaign.viewing.alarms import find_alarms
 from chess_snn.campaign.viewing.figure import metric_name
 from chess_snn.campaign.viewing.figures import metrics_of
 from chess_snn.campaign.viewing.recorded_games import to_pgn
-from chess_snn.campaign.viewing.results import result_rows, results_csv, results_json
+from chess_snn.campaign.viewing.results import result_rows, results_csv
 from chess_snn.data import is_committed
 from chess_snn.errors import CorruptDataError
 from chess_snn.failpoints import failpoint
@@ -144,7 +144,6 @@ def _write_run_files(folder: CampaignFolder, rows: Sequence[Json], target: Path)
     """Write all of them into ``target``, an empty folder; ``rows`` are :func:`.result_rows`.
 
     Raises:
-        CorruptDataError: a match at the end of the campaign is damaged.
         OSError: there is no room.
     """
     shutil.copy(folder.path / CONFIG_FILE, target)
@@ -153,7 +152,6 @@ def _write_run_files(folder: CampaignFolder, rows: Sequence[Json], target: Path)
     if (folder.path / REPORT).exists():
         shutil.copy(folder.path / REPORT, target)
     (target / "results.csv").write_text(results_csv(folder, rows))
-    (target / "results.json").write_text(results_json(folder, rows, read_final_matches(folder)))
     if rows and game_of(folder).spec.num_players == 2:  # PGN has white and black
         text = _sample_games(folder, rows[-1]["iteration"])
         (target / "sample-games.pgn").write_text(text)

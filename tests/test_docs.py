@@ -38,12 +38,11 @@ def test_links_lead_somewhere(page):
         assert not anchor or link.startswith("http") or anchor in anchors(target), link
 
 
-@page
-def test_source_files_exist(page):
-    if page.parent.name == "decisions":
-        return  # a record names the files of its time
-    for name in re.findall(r"`([a-z_0-9/]+\.py)\b", page.read_text()):
-        assert any(source.endswith(f"/{name}") for source in SOURCES), name
+def test_source_files_exist():
+    for page in PAGES:
+        if page.parent.name != "decisions":  # a record names the files of its time
+            for name in re.findall(r"`([a-z_0-9/]+\.py)\b", page.read_text()):
+                assert any(source.endswith(f"/{name}") for source in SOURCES), (page, name)
 
 
 @page

@@ -4,7 +4,7 @@ Dimensions: m moves of a game, W words a state row.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from chess_snn.api.network import Net, load
 from chess_snn.api.positions import Move, moves_at
 from chess_snn.campaign import CampaignConfig, CampaignFolder, load_config, read_receipts
+from chess_snn.campaign.configuration.loading import Setting
 from chess_snn.campaign.integrity.preflight import check_before_run
+from chess_snn.campaign.machine.training_launch import choose_ranks, training_gpus
 from chess_snn.campaign.machine.workers import config_here, plan_here
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.stages.dataset import fix_dataset
@@ -30,6 +32,7 @@ from chess_snn.errors import UsageError
 from chess_snn.extras import load_extra
 from chess_snn.games import get_game
 from chess_snn.interrupts import interruptible
+from chess_snn.training import SupervisedSettings
 from chess_snn.types import Float32Array
 
 if TYPE_CHECKING:
@@ -69,14 +72,8 @@ def start_campaign(
     """
     flow = _flow()
     changes = [*(settings or {}).items(), *([] if seed is None else [("campaign.seed", seed)])]
-    begin = None if start_from is None else find_start(start_from)
-    config = config_here(partial(
-        begin.load_config if begin else load_config, preset, None, changes
-    ))
-    check_before_create(config)
-    path = claim_campaign_path(preset) if directory is None else Path(directory)
-    supervised = fix_dataset(config.supervised, config.campaign.game)
-    campaign = Campaign(create_campaign(path, replace(config, supervised=supervised), begin))
+    path = None if directory is None else Path(directory)
+    campaign = Campaign(new_campaign(preset, changes, start_from=start_from, directory=path))
     campaign._run(flow)
     return campaign
 
@@ -270,15 +267,36 @@ class PlayedGame:
         )
 
 
-def check_before_create(config: CampaignConfig) -> None:
+def new_campaign(
+    preset: str, settings: Sequence[Setting], *, file: Path | None = None,
+    start_from: str | None = None, with_games: bool = False, directory: Path | None = None,
+    home: Path = Path("campaigns"), asks_server: bool = True,
+    fix_games: Callable[[SupervisedSettings, str], SupervisedSettings] = fix_dataset,
+) -> CampaignFolder:
+    """Create a campaign, in ``directory`` or else in a folder of ``home`` called after its preset.
+
+    Other arguments are those of :func:`check_before_create`, :func:`.load_config`,
+    :func:`.find_start` and :func:`.create_campaign`; ``fix_games`` is :func:`.fix_dataset`.
+    """
+    start = None if start_from is None else find_start(start_from)
+    load = load_config if start is None else start.load_config
+    config = config_here(partial(load, preset, file, settings))
+    check_before_create(config, asks_server=asks_server)
+    config = replace(config, supervised=fix_games(config.supervised, config.campaign.game))
+    path = directory or claim_campaign_path(preset, home)
+    return create_campaign(path, config, start, with_games=with_games)
+
+
+def check_before_create(config: CampaignConfig, *, asks_server: bool = True) -> None:
     """Name what cannot be reached or used, before there is a folder.
 
     Raises:
-        ChessSnnError: engines, devices, workers, a scheduler or a server are not available.
+        ChessSnnError: engines, devices, workers or a scheduler are not available, or, if
+            ``asks_server``, a Prefect server that is given.
     """
     config.find_engines()
     check_workers(config)
-    if server := os.environ.get("PREFECT_API_URL"):
+    if asks_server and (server := os.environ.get("PREFECT_API_URL")):
         load_extra("chess_snn.flows.prefect_errors", "orchestration").check_server(server)
 
 
@@ -287,8 +305,9 @@ def check_workers(config: CampaignConfig) -> None:
     # Prefect, seconds of imports, is left alone where a mistake can be named without it.
     if config.cluster.kind == "local":
         plan_here(config)
+        choose_ranks(config, len(training_gpus(config)))
     else:
-        load_extra("chess_snn.flows.cluster", "orchestration").check_workers(config)
+        load_extra("chess_snn.flows.cluster", "orchestration").check_cluster(config)
 
 
 def _flow() -> Any:

@@ -27,7 +27,7 @@ from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.games.base import Game
 from chess_snn.known import DEFAULT_GAME
-from chess_snn.search import make_match_search
+from chess_snn.search import make_search
 from chess_snn.types import Closeable, Json, Progress, UInt64Array
 
 _OPENINGS: Final = re.compile(r"book|random(?::(?P<plies>\d{1,3}))?")
@@ -99,9 +99,9 @@ class Player(Closeable):
         """``net`` played as ``model`` says; a player that ``owns`` it closes it."""
 
         def seat(num_games: int) -> array_players.Player:
-            search = make_match_search(
+            search = make_search(
                 net.rules, net.evaluator, model.search, simulations=model.simulations,
-                num_games=num_games,
+                num_games=num_games, in_play=True, keeps_trees=True,
             )
             undiluted = SearchPlayer(search, replace(model, random_percent=None).name)
             percent = model.random_percent

@@ -23,12 +23,11 @@ from chess_snn.games import get_game
 from chess_snn.games.base import GameBatch, ValueKind
 from chess_snn.search import (
     MAX_SIMULATIONS,
-    PolicySearch,
     RootReport,
     Search,
     SearchSettings,
     TreeSearch,
-    make_tree_search,
+    make_search,
 )
 from chess_snn.settings import check_range
 from chess_snn.types import Closeable, Float32Array
@@ -377,9 +376,7 @@ class Net(Closeable):
         """The search of the last question, if it fits; another one otherwise."""
         if self._search is None or self._search[0] != (simulations, num_rows):
             self._search = None  # its memory is free before other trees are made
-            self._search = (simulations, num_rows), PolicySearch(
-                self.rules, self.evaluator
-            ) if simulations == 0 else make_tree_search(
+            self._search = (simulations, num_rows), make_search(
                 self.rules, self.evaluator, self.settings, simulations=simulations,
                 num_games=num_rows, in_play=True,
             )

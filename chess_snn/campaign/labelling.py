@@ -36,7 +36,7 @@ from chess_snn.nets import Evaluator
 from chess_snn.pgn.folder import ID_LENGTH, ImportFolder, ImportSource
 from chess_snn.pgn.report import ImportReport
 from chess_snn.process_pool import process_pool
-from chess_snn.search import MAX_SIMULATIONS, SearchResult, make_tree_search
+from chess_snn.search import MAX_SIMULATIONS, SearchResult, make_search
 from chess_snn.self_play.labels import POSITIONS_AT_ONCE, Teacher, label_records
 from chess_snn.settings import check_range
 from chess_snn.types import Progress
@@ -192,9 +192,11 @@ def label_part(folder: ImportFolder, teaching: Teaching, part: Part) -> ImportRe
 
 
 def _network_teacher(game: Game, evaluator: Evaluator, model: Model) -> Teacher:
-    search = make_tree_search(
-        game, evaluator, replace(model.search, root_value="search"),
-        simulations=model.simulations, num_games=POSITIONS_AT_ONCE,
+    settings = replace(model.search, root_value="search")
+    if settings.kind == "policy":  # labels are what a search found
+        settings = replace(settings, kind="gumbel")
+    search = make_search(
+        game, evaluator, settings, simulations=model.simulations, num_games=POSITIONS_AT_ONCE
     )
 
     def label(batch: GameBatch) -> SearchResult:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,20 +33,13 @@ from chess_snn.known import KNOWN_MODELS
 from chess_snn.later import to_run
 
 if TYPE_CHECKING or to_run(__name__):
-    from chess_snn.api.campaigns import check_before_create, check_workers
-    from chess_snn.campaign import (
-        CampaignFolder,
-        campaign_lock,
-        load_config,
-        read_receipts,
-    )
+    from chess_snn.api.campaigns import check_before_create, check_workers, new_campaign
+    from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
     from chess_snn.campaign.configuration.loading import change_pace
     from chess_snn.campaign.configuration.settings import RunSettings
     from chess_snn.campaign.forking import extend_campaign, fork_campaign, fork_config
     from chess_snn.campaign.integrity.preflight import check_before_run
     from chess_snn.campaign.integrity.rebuild import missing_generations
-    from chess_snn.campaign.machine.workers import config_here
-    from chess_snn.campaign.models.starting import create_campaign, find_start
     from chess_snn.campaign.stages.window import removed_games_notice
     from chess_snn.campaign.store.folder import REPORT
     from chess_snn.campaign.store.naming import claim_campaign_path
@@ -117,18 +108,11 @@ def start(
     )
     if with_games and not start_from:
         raise UsageError("--with-games takes the games of --from; name a network there")
-    begin = find_start(start_from) if start_from else None
     games = given_settings({"supervised.games": warm_start and str(warm_start)})
-    configuration = config_here(partial(
-        begin.load_config if begin else load_config, preset, config, [*(set or []), *games, *pace]
+    _run(new_campaign(
+        preset, [*(set or []), *games, *pace], file=config, start_from=start_from or None,
+        with_games=with_games, directory=dir, fix_games=check_dataset,
     ))
-    check_before_create(configuration)
-    supervised = check_dataset(configuration.supervised, configuration.campaign.game)
-    folder = create_campaign(
-        dir or claim_campaign_path(preset), replace(configuration, supervised=supervised), begin,
-        with_games=with_games,
-    )
-    _run(folder)
 
 
 @app.command()

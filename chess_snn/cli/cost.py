@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -21,14 +20,13 @@ from chess_snn.cli.options import (
     SetOption,
     SimulationsOption,
 )
-from chess_snn.errors import CampaignError
 from chess_snn.known import SHIPPED_CHESS
 from chess_snn.later import to_run
 from chess_snn.wording import counted
 
 if TYPE_CHECKING or to_run(__name__):
     from chess_snn import nets
-    from chess_snn.campaign import CampaignFolder, load_config, read_receipts
+    from chess_snn.campaign import load_config
     from chess_snn.campaign.configuration.settings import CampaignConfig, NetworkSettings
     from chess_snn.campaign.machine.cost import (
         OPTIMISM,
@@ -36,7 +34,6 @@ if TYPE_CHECKING or to_run(__name__):
         Pace,
         measure_pace,
         predict_campaign,
-        predict_receipt,
     )
     from chess_snn.campaign.machine.workers import config_here
     from chess_snn.campaign.models.model import Model
@@ -209,9 +206,6 @@ def _print_stream(body: Json) -> None:
 
 
 def estimate(
-    directory: Annotated[
-        Path | None, typer.Argument(help="A campaign: compare with what its iterations took.")
-    ] = None,
     preset: PresetOption = "smoke",
     config: ConfigOption = None,
     set: SetOption = None,
@@ -224,15 +218,6 @@ def estimate(
 
     chess-snn campaign estimate --preset cpu --set net.size=small
     """
-    if directory is not None:
-        folder = CampaignFolder.open(directory)
-        if not read_receipts(folder):
-            raise CampaignError(
-                f"{folder.path} has no finished iteration to compare with; estimate a new "
-                "campaign with --preset"
-            )
-        _compare(folder, measured_paces(folder.config))
-        return
     configuration = config_here(partial(load_config, preset, config, set or []))
     costs = predict_campaign(configuration, measured_paces(configuration), plies)
     _print_costs(configuration, costs)
@@ -284,20 +269,3 @@ def _print_costs(config: CampaignConfig, costs: tuple[Cost, Cost]) -> None:
             f"{quickest:,.1f} to {slowest:,.1f} min for {run.iterations:,} iterations and "
             f"{run.iterations * games:,} games"
         )
-
-
-def _compare(folder: CampaignFolder, pace_at: Callable[[float], Pace]) -> None:
-    rows = [
-        (receipt, predict_receipt(folder.config, pace_at(receipt.plan.progress_first), receipt))
-        for receipt in read_receipts(folder)
-    ]
-    console.print(table_of(f"{folder.name}: what its iterations should take and took", rows, {
-        "iter": lambda row: str(row[0].iteration),
-        "self-play s": lambda row: f"{row[1].self_play_s:,.1f}",
-        "took": lambda row: f"{row[0].playing_s:,.1f}",
-        "training s": lambda row: f"{row[1].training_s:,.1f}",
-        "it took": lambda row: f"{row[0].seconds.training:,.1f}",
-        "both, took / should": lambda row: format(
-            (row[0].playing_s + row[0].seconds.training) / row[1].iteration_s, ".2f"
-        ),
-    }))

@@ -83,7 +83,8 @@ def dashboard(view: CampaignView, console: Console) -> RenderableType:
     if view.final_matches:
         parts.append(matches_table("at the end of the campaign", view.final_matches))
     parts.append(workers_table(view.workers))
-    parts.append(_resources(view))
+    disk = f"disk {decimal(view.disk.used_bytes)}, {decimal(view.disk.free_bytes)} free"
+    parts.append(Text(disk, style="dim"))
     return Group(*parts)
 
 
@@ -215,13 +216,3 @@ def sparkline(
         return levels[(len(levels) - 1) // 2] * len(shown)
     numbers = (math.floor((value - bottom) / (top - bottom) * len(levels)) for value in shown)
     return "".join(levels[min(len(levels) - 1, max(0, number))] for number in numbers)
-
-
-def _resources(view: CampaignView) -> Text:
-    line = f"disk {decimal(view.disk.used_bytes)}, {decimal(view.disk.free_bytes)} free"
-    if (use := view.processes) is not None:
-        line += (
-            f"; processes: {use.num_processes}, using {use.cores:.1f} cores and "
-            f"{decimal(use.memory_bytes)} of memory"
-        )
-    return Text(line, style="dim")

@@ -1,4 +1,4 @@
-"""Positions for people: in characters, as tiles in colour, as SVG and PNG."""
+"""Positions for people: in characters, as tiles in colour, and as SVG."""
 
 from typing import Final
 
@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from chess_snn.data import GameRecords
-from chess_snn.errors import UsageError
 from chess_snn.games.base import Game
 from chess_snn.games.chess import move_of_action, to_board
 from chess_snn.games.twenty48.layout import BOARD, MAX_EXPONENT, NUM_CELLS, SIDE
@@ -25,9 +24,6 @@ _TILE_COLOURS: Final = (
 """Colours by exponent. The original game defines them up to 2048."""
 _LIGHT_DIGITS: Final = (5, 6, 12, 13, 14, 15)
 """Exponents of the dark tiles."""
-
-_PNG_PIXELS: Final = 480
-"""Width and height."""
 
 
 def draw_position(
@@ -112,27 +108,3 @@ def board_svg(board: chess.Board) -> str:
 
     check = board.king(board.turn) if board.is_check() else None
     return chess.svg.board(board, lastmove=board.peek() if board.move_stack else None, check=check)
-
-
-def board_png(board: chess.Board) -> bytes:
-    """The same picture as PNG.
-
-    Raises:
-        UsageError: CairoSVG, which is an extra, or the library that it draws with is missing.
-    """
-    try:
-        import cairosvg  # noqa: PLC0415 - it is an extra
-    except ImportError as error:
-        raise UsageError(
-            "--png needs CairoSVG; install it with: pip install 'chess-snn[png]', or use --svg"
-        ) from error
-    except OSError as error:
-        raise UsageError(
-            "--png needs the library cairo, which CairoSVG does not find; install it with the "
-            "system's packages (apt install libcairo2, dnf install cairo, brew install cairo), or "
-            "use --svg"
-        ) from error
-    picture: bytes = cairosvg.svg2png(
-        board_svg(board), output_width=_PNG_PIXELS, output_height=_PNG_PIXELS
-    )
-    return picture

@@ -31,7 +31,6 @@ if TYPE_CHECKING or to_run(__name__):
 
     from chess_snn.campaign import CampaignFolder
     from chess_snn.campaign.store.collection import (
-        ENDINGS,
         OUTCOMES,
         CollectedGame,
         GameCollection,
@@ -41,9 +40,8 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.store.folder import CONFIG_FILE
     from chess_snn.campaign.store.notes import missing_notices
     from chess_snn.campaign.viewing.recorded_games import collection_figures, replay, to_pgn
-    from chess_snn.cli.drawing import board_png, board_svg, draw_board, draw_position, position_of
-    from chess_snn.data import write_bytes, write_parts, write_text
-    from chess_snn.evaluation.match_result import FORFEIT_ENDING, VOID_ENDING
+    from chess_snn.cli.drawing import board_svg, draw_board, draw_position, position_of
+    from chess_snn.data import write_parts, write_text
     from chess_snn.games import check_game, get_game
     from chess_snn.types import Json
 
@@ -55,7 +53,7 @@ Directory = Annotated[
 
 _KIB = 1024
 _PGN_GAME: Final = "chess"
-"""The one that PGN, SVG and PNG are written of."""
+"""The one that PGN and SVG are written of."""
 
 
 def _open(directory: Path) -> GameCollection:
@@ -74,9 +72,6 @@ def export(
     iteration: Annotated[str | None, typer.Option(help="One, or a range such as 3:7.")] = None,
     generation: Annotated[str | None, typer.Option(help="That played; likewise.")] = None,
     outcome: Annotated[str | None, typer.Option(help="white, draw or black.")] = None,
-    termination: Annotated[str | None, typer.Option(help="How they ended: checkmate, …")] = None,
-    min_plies: Annotated[int, typer.Option(help="Shorter games are left out.")] = 0,
-    max_plies: Annotated[int | None, typer.Option(help="Longer games are left out.")] = None,
     limit: Annotated[int | None, typer.Option(help="Most games.")] = None,
     matches: Annotated[
         bool, typer.Option("--matches", help="Those of a campaign's matches, not of self-play.")
@@ -90,13 +85,10 @@ def export(
     """
     if outcome is not None:
         check_choice("--outcome", outcome, OUTCOMES)
-    if termination is not None:
-        of_matches = (FORFEIT_ENDING, VOID_ENDING) if matches else ()
-        check_choice("--termination", termination, (*ENDINGS, *of_matches))
     wanted = GameFilter(
         iterations=_parse_range("--iteration", iteration),
         generations=_parse_range("--generation", generation),
-        outcome=outcome, ending=termination, min_plies=min_plies, max_plies=max_plies, limit=limit,
+        outcome=outcome, limit=limit,
     )
     if matches:
         from chess_snn.campaign.strength.match_games import (  # noqa: PLC0415 - not to show a game
@@ -137,7 +129,6 @@ def show(
     game: Annotated[int, typer.Option(help="Its number, from 1; `Game` in exported PGN.")] = 1,
     ply: Annotated[int | None, typer.Option(help="Plies played on the board; else all.")] = None,
     svg: Annotated[Path | None, output_option("Draw the board into this file.")] = None,
-    png: Annotated[Path | None, output_option("The same as PNG; needs the extra png.")] = None,
 ) -> None:
     """Show a game and a board of it.
 
@@ -146,7 +137,7 @@ def show(
     chess-snn games show campaigns/cpu-001 --game 12 --ply 40 --svg board.svg
     """
     collection = _open(directory)
-    if svg is not None or png is not None:
+    if svg is not None:
         check_game(collection.name, collection.spec.name, _PGN_GAME)
     found = collection.game(game)
     num_plies = int(np.diff(found.records.game_offsets)[found.index])
@@ -160,8 +151,6 @@ def show(
     board = position_of(found.records, found.index, ply)
     if svg is not None:
         write_text(svg, board_svg(board))
-    if png is not None:
-        write_bytes(png, board_png(board))
     print_message(text)
     mover = "White" if board.turn == chess.WHITE else "Black"
     typer.echo(f"After {ply} of {num_plies} plies, {mover} to move:\n")

@@ -24,12 +24,13 @@ from chess_snn.later import to_run
 if TYPE_CHECKING or to_run(__name__):
     from chess_snn.api.matches import game_of, play_match, player
     from chess_snn.data import write_parts
-    from chess_snn.evaluation.comparison import Comparison, compare, elo_json
+    from chess_snn.evaluation.comparison import elo_json, likelihood_of_superiority
     from chess_snn.evaluation.match_files import check_pgn_game, write_match
     from chess_snn.evaluation.match_result import CUT, MatchResult
-    from chess_snn.evaluation.scores import elo_difference
+    from chess_snn.evaluation.scores import elo_difference, pair_counts
     from chess_snn.evaluation.solo import interval_text
     from chess_snn.games import get_game
+    from chess_snn.types import Int64Array
 
 _DEFAULT_OPPONENT: Final = "stockfish@100"
 
@@ -109,21 +110,27 @@ def match_command(
             first, second, games=games, openings=openings, seed=seed, max_plies=max_plies,
             on_progress=on_progress,
         )
-    comparison = compare(match.result)
-    _print_result(match.result, comparison, match.seconds)
+    counts = pair_counts(match.result)
+    superiority = likelihood_of_superiority(counts)
+    _print_result(match.result, counts, superiority, match.seconds)
     if pgn is not None:
         write_parts(pgn, match.pgn())
     if json_file is not None:
-        figures = comparison.to_json() | {"elo": elo_json(match.result)}
+        figures = {
+            "likelihood_of_superiority": superiority, "pair_counts": counts.tolist(),
+            "elo": elo_json(match.result),
+        }
         more = figures | match.settings | {"seconds": round(match.seconds, 1)}
         write_match(json_file, match.result, more)
 
 
-def _print_result(result: MatchResult, comparison: Comparison, seconds: float) -> None:
+def _print_result(
+    result: MatchResult, counts: Int64Array, superiority: float, seconds: float
+) -> None:
     endings = result.terminations_by_name
     if not result.is_solo:
         endings.pop(CUT, None)  # which stand beside the draws
-    rows = _score_rows(result, comparison) | {
+    rows = _score_rows(result, counts, superiority) | {
         "endings": ", ".join(f"{name.replace('_', ' ')} {count}"
                              for name, count in endings.items()) or "none",
         "mean plies": f"{result.plies.mean():.1f}",
@@ -132,10 +139,9 @@ def _print_result(result: MatchResult, comparison: Comparison, seconds: float) -
     print_rows(f"{result.player_a} against {result.player_b}", rows)
 
 
-def _score_rows(result: MatchResult, comparison: Comparison) -> dict[str, str]:
+def _score_rows(result: MatchResult, counts: Int64Array, superiority: float) -> dict[str, str]:
     """The result: games or seeds, score and Elo difference, and points if there are any."""
     low, high = result.interval()
-    counts = comparison.counts
     rows = {
         "seeds": f"{result.num_pairs}, more points on {counts[-1]}, as many on {counts[2]}, fewer "
                  f"on {counts[0]}",
@@ -149,7 +155,7 @@ def _score_rows(result: MatchResult, comparison: Comparison) -> dict[str, str]:
                  f"({result.num_pairs} pairs; a truncated game counts half)",
         "Elo": _elo_text(result.score, low, high),
         "likelihood of superiority":
-            f"{comparison.superiority:.1%} that {result.player_a} is the better one",
+            f"{superiority:.1%} that {result.player_a} is the better one",
     }
     if not result.is_solo:
         return rows

@@ -105,7 +105,7 @@ def rate_command(
             f"--against must name a player of the ladder, got {against}; known: "
             f"{', '.join(found.players)}"
         )
-    available = available_players(found, on_ladder, engines, with_other_versions=True)
+    available = available_players(found, on_ladder, engines)
     if available.notice is not None:
         print_notice(available.notice)
     with ExitStack() as stack:

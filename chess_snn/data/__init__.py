@@ -13,8 +13,6 @@ from chess_snn.later import exports
 
 if TYPE_CHECKING:
     from chess_snn.data.commit import (
-        CommittedCopy,
-        commit_copy,
         copy_folder,
         link_folder,
         staged_folder,

@@ -8,10 +8,9 @@ rename the sibling onto its target, sync the parent. A process killed at any ins
 a temporary folder, which no reader opens and :func:`chess_snn.data.sweep_temporaries` removes.
 A Zip file that stands for a folder is committed in the same order.
 
-Committed folders are copied in memory, on their way from one disk to another, or on one disk::
+Committed folders are copied, or linked::
 
-    copy = copy_folder(folder)           # every byte compared with the manifest
-    commit_copy(elsewhere, copy)         # and again; there whole and on the disk, or not at all
+    copy_folder(folder, elsewhere)       # every byte compared with the manifest
     link_folder(folder, beside)          # the same files under another name, where that is possible
 """
 
@@ -45,9 +44,7 @@ from chess_snn.data.manifest import (
     describe_file,
     is_archive,
     is_committed,
-    parse_archive,
     read_archive,
-    read_folder,
     read_manifest,
     verify_folder,
 )
@@ -202,62 +199,6 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-CommittedCopy = Mapping[str, bytes] | bytes
-"""All files of a committed folder by their paths in it, MANIFEST.json too; or the bytes of a
-committed Zip file."""
-
-
-def copy_folder(folder: Path) -> CommittedCopy:
-    """The content of the committed ``folder``.
-
-    Raises:
-        CorruptDataError: it is not what was committed.
-    """
-    if is_archive(folder):
-        return read_archive(folder)[1]
-    _, files = read_folder(folder)
-    return {MANIFEST_NAME: (folder / MANIFEST_NAME).read_bytes()} | files
-
-
-def commit_copy(target: Path, copy: CommittedCopy) -> Manifest:
-    """Commit ``copy`` as ``target``; where that is committed already, it stays as it is.
-
-    Returns:
-        The manifest of ``target``.
-
-    Raises:
-        CorruptDataError: what arrived is not what the manifest lists, or ``target`` exists, and not
-            as a committed folder.
-        UsageError: the disk is full or the place may not be written; nothing is left behind.
-    """
-    if is_committed(target):
-        return read_manifest(target)
-    if isinstance(copy, bytes):
-        with _arriving(target):
-            manifest = parse_archive(copy, str(target))
-        with staged_file(target) as file:
-            write_synced(file, [copy])
-            return _put_file_in_place(file, target, manifest)
-    with staged_folder(target) as stage:
-        for name, content in copy.items():
-            path = (stage.path / name).resolve()
-            if not path.is_relative_to(stage.path.resolve()):
-                raise CorruptDataError(f"the copy of {target} holds {name!r}, which leaves it")
-            make_folder(path.parent)
-            path.write_bytes(content)
-        with _arriving(target):
-            manifest = verify_folder(stage.path)
-        return stage.commit_copy(manifest)
-
-
-@contextmanager
-def _arriving(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except CorruptDataError as error:
-        raise CorruptDataError(f"the copy of {target} did not arrive whole: {error}") from error
-
-
 def link_folder(source: Path, target: Path) -> Manifest:
     """Commit the folder ``source`` as ``target`` too, by hard links; by a copy on another disk.
 
@@ -284,7 +225,39 @@ def link_folder(source: Path, target: Path) -> Manifest:
             names = (MANIFEST_NAME, *manifest.files)
             if all(_link(source / name, stage.path / name) for name in names):
                 return stage.commit_copy(manifest, is_on_disk=True)
-    return commit_copy(target, copy_folder(source))
+    return copy_folder(source, target)
+
+
+def copy_folder(source: Path, target: Path) -> Manifest:
+    """Commit the folder ``source`` as ``target`` too, by a copy.
+
+    Where ``target`` is committed already, it stays as it is.
+
+    Returns:
+        The manifest of ``target``.
+
+    Raises:
+        CorruptDataError: ``source`` or the copy is not what was committed, or ``target`` exists,
+            and not as a committed folder.
+        UsageError: the disk is full or the place may not be written; nothing is left behind.
+    """
+    if is_committed(target):
+        return read_manifest(target)
+    if is_archive(source):
+        manifest, content = read_archive(source)
+        with staged_file(target) as file:
+            write_synced(file, [content])
+            return _put_file_in_place(file, target, manifest)
+    manifest = verify_folder(source)
+    with staged_folder(target) as stage:
+        for name in (MANIFEST_NAME, *manifest.files):
+            make_folder((stage.path / name).parent)
+            shutil.copyfile(source / name, stage.path / name)
+        try:
+            manifest = verify_folder(stage.path)
+        except CorruptDataError as error:
+            raise CorruptDataError(f"{source} was not copied whole to {target}: {error}") from error
+        return stage.commit_copy(manifest)
 
 
 def _link(source: Path, target: Path) -> bool:

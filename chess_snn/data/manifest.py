@@ -110,7 +110,7 @@ def read_manifest(folder: Path) -> Manifest:
         with _reading(folder, folder), folder.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - archive.TAIL_BYTES))
             tail = file.read()
-        return _split(folder, folder, tail)[1]
+        return _split(folder, tail)[1]
     if not os.path.lexists(folder):
         raise _damaged(folder, folder, "missing")
     path = folder / MANIFEST_NAME
@@ -121,45 +121,26 @@ def read_manifest(folder: Path) -> Manifest:
     return _parse(folder, path, body)
 
 
-def parse_archive(content: bytes, place: str) -> Manifest:
-    """The manifest in ``content``, a whole Zip file at ``place``, which is compared with it.
-
-    Raises:
-        CorruptDataError: it is not what was committed.
-        UnknownVersionError: as :func:`read_manifest`.
-    """
-    return _verify_archive(None, Path(place), content)
-
-
-def _verify_archive(folder: Path | None, path: Path, content: bytes) -> Manifest:
-    zipped, manifest = _split(folder, path, content)
-    sha256 = hashlib.sha256(zipped)
-    sha256.update(archive.NO_COMMENT)
-    found = StoredFile(len(zipped) + len(archive.NO_COMMENT), sha256.hexdigest())
-    _compare(folder, path, found, manifest.files[ARCHIVE_NAME])
-    return manifest
-
-
-def _split(folder: Path | None, path: Path, content: bytes) -> tuple[memoryview, Manifest]:
+def _split(path: Path, content: bytes) -> tuple[memoryview, Manifest]:
     """The Zip file in ``content``, or the end of it, and the manifest in its comment."""
     try:
         zipped, comment = archive.split(content)
     except ValueError as error:
-        raise _damaged(folder, path, str(error)) from error
+        raise _damaged(path, path, str(error)) from error
     try:
         body = parse_json(comment, str(path))
     except CorruptDataError as error:
-        raise DamagedFolderError(str(error), folder) from error
-    manifest = _parse(folder, path, body)
+        raise DamagedFolderError(str(error), path) from error
+    manifest = _parse(path, path, body)
     if manifest.files.keys() != {ARCHIVE_NAME}:
         raise _damaged(
-            folder, path, f"must list {ARCHIVE_NAME} alone, found {sorted(manifest.files)}"
+            path, path, f"must list {ARCHIVE_NAME} alone, found {sorted(manifest.files)}"
         )
     return zipped, manifest
 
 
-def _parse(folder: Path | None, path: Path, body: Json) -> Manifest:
-    """The content of a manifest; ``folder`` is its committed folder, if that is on this disk."""
+def _parse(folder: Path, path: Path, body: Json) -> Manifest:
+    """The content of a manifest of the committed ``folder``."""
     if body.get("schema") != FORMAT.name:
         raise _damaged(
             folder, path, f"schema must be {FORMAT.name!r}, found {body.get('schema')!r}"
@@ -259,7 +240,12 @@ def read_archive(path: Path) -> tuple[Manifest, bytes]:
         if num_bytes > archive.MOST_BYTES:
             raise _damaged(path, path, f"has {num_bytes:,} bytes, more than are written")
         content = file.read()
-    return _verify_archive(path, path, content), content
+    zipped, manifest = _split(path, content)
+    sha256 = hashlib.sha256(zipped)
+    sha256.update(archive.NO_COMMENT)
+    found = StoredFile(len(zipped) + len(archive.NO_COMMENT), sha256.hexdigest())
+    _compare(path, path, found, manifest.files[ARCHIVE_NAME])
+    return manifest, content
 
 
 def check_kind(folder: Path, manifest: Manifest, stored: StoredFormat, version: object) -> None:
@@ -315,7 +301,7 @@ def _compare_size(folder: Path, path: Path, expected: StoredFile) -> None:
     _compare(folder, path, StoredFile(path.stat().st_size, expected.sha256), expected)
 
 
-def _compare(folder: Path | None, path: Path, found: StoredFile, expected: StoredFile) -> None:
+def _compare(folder: Path, path: Path, found: StoredFile, expected: StoredFile) -> None:
     if found.num_bytes != expected.num_bytes:
         raise _damaged(
             folder, path, f"must have {expected.num_bytes} bytes, found {found.num_bytes}"
@@ -339,7 +325,7 @@ def _list_files(folder: Path) -> set[str]:
     return names
 
 
-def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> StoredFile:
+def _parse_file(folder: Path, path: Path, name: str, entry: object) -> StoredFile:
     parts = PurePosixPath(name).parts
     stays_inside = "/".join(parts) == name and ".." not in parts and "\0" not in name
     if not stays_inside or not parts or name == MANIFEST_NAME:
@@ -353,7 +339,7 @@ def _parse_file(folder: Path | None, path: Path, name: str, entry: object) -> St
     )
 
 
-def _damaged(folder: Path | None, path: Path, fault: str) -> DamagedFolderError:
+def _damaged(folder: Path, path: Path, fault: str) -> DamagedFolderError:
     what = "it" if path == folder else "its folder"
     hint = f"restore it from a copy, or delete {what} so that it is made again"
     return DamagedFolderError(f"{path}: {fault}; {hint}", folder)

@@ -20,15 +20,12 @@ Dimensions: 5 pair scores, see `scores`; leading dimensions are free.
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-from pydantic import Field
 
-from chess_snn.errors import ConfigError
 from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.scores import PAIR_SCORES, elo_difference, logistic_score, pair_counts
-from chess_snn.settings import settings_class
+from chess_snn.evaluation.scores import PAIR_SCORES, elo_difference, logistic_score
 from chess_snn.types import Float64Array, Int64Array, Json
 
 _PRIOR: Final = 1.0
@@ -42,10 +39,14 @@ _UNSEEN: Final = 1e-3
 """Pairs of a score that has not occurred: without any, a mean outside of what has occurred would
 be impossible. Public engine testing takes the same."""
 _NUM_BISECTIONS: Final = 60
-Elo = Annotated[float, Field(ge=-1000, le=1000)]
-"""A hypothesis, in Elo points."""
 ERROR_RATE: Final = 0.05
 """Largest probability of a wrong decision of a test, for each of its hypotheses."""
+SPRT_BOUND: Final = -math.log(ERROR_RATE)
+"""Log-likelihood ratio at which a test accepts; it rejects at minus this.
+
+With Wald's usual ``ln((1 - beta) / alpha)`` only the *sum* of the two errors is bounded; this
+bounds each by itself (Ville's inequality), for about 2 % more games.
+"""
 
 
 def likelihood_of_superiority(counts: Int64Array) -> float:
@@ -83,66 +84,12 @@ def probability_of_positive_sum(coefficients: Float64Array, shapes: Float64Array
     return float(np.clip(0.5 + integral / np.pi, 0.0, 1.0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """Which player of a match of a against b is the better one."""
-
-    counts: Int64Array
-    """int64[5]: pairs of games by a's score, see :func:`pair_counts`."""
-    superiority: float
-    """Probability that a is the better player, in [0, 1]."""
-
-    def to_json(self) -> Json:
-        """Return JSON of both, for a file of the match."""
-        return {
-            "likelihood_of_superiority": self.superiority,
-            "pair_counts": self.counts.tolist(),
-        }
-
-
-def compare(result: MatchResult) -> Comparison:
-    """Judge a match by its pairs of games."""
-    counts = pair_counts(result)
-    return Comparison(counts, likelihood_of_superiority(counts))
-
-
 def elo_json(result: MatchResult) -> Json:
     """Elo difference with its 95 % interval; null where the score gives no bound on that side."""
     low, high = result.interval()
     values = {"difference": result.score, "low": low, "high": high}
     return {name: elo if math.isfinite(elo := elo_difference(score)) else None
             for name, score in values.items()}
-
-
-@settings_class("promotion")
-class SprtSettings:
-    """Test that a candidate must pass against the champion to replace it."""
-
-    elo0: Elo = 0.0
-    """A candidate no better than this, in Elo points above the champion, is to be rejected."""
-    elo1: Elo = 20.0
-    """A candidate at least this much better is to be accepted. The closer the two, the more games:
-    half the distance takes four times as many."""
-
-    def __post_init__(self) -> None:
-        if self.elo0 >= self.elo1:
-            raise ConfigError(
-                f"promotion.elo1 must be above promotion.elo0 = {self.elo0:g}, got {self.elo1:g}"
-            )
-
-    @property
-    def lower(self) -> float:
-        """Log-likelihood ratio at which the test rejects, ln ``ERROR_RATE``.
-
-        With Wald's usual ``ln(beta / (1 - alpha))`` only the *sum* of the two errors is bounded;
-        this bounds each by itself (Ville's inequality), for about 2 % more games.
-        """
-        return math.log(ERROR_RATE)
-
-    @property
-    def upper(self) -> float:
-        """Log-likelihood ratio at which the test accepts, -ln ``ERROR_RATE``."""
-        return -math.log(ERROR_RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +100,9 @@ class SprtResult:
     """``"continue"`` with more pairs, or the test is over."""
     llr: float
     """Log-likelihood ratio of `elo1` to `elo0`, nats."""
-    lower: float
-    """At or below it the candidate is rejected."""
-    upper: float
-    """At or above it the candidate is accepted."""
-    num_pairs: int
-    """Pairs of games that it rests on."""
 
 
-def sprt(counts: Int64Array, settings: SprtSettings) -> SprtResult:
+def sprt(counts: Int64Array, elo0: float, elo1: float) -> SprtResult:
     """Judge a candidate by its pairs so far.
 
     The errors are bounded only if testing ends with the first state that is not ``"continue"``;
@@ -170,15 +111,17 @@ def sprt(counts: Int64Array, settings: SprtSettings) -> SprtResult:
     Args:
         counts: int64[5], pairs by the candidate's score, see
             :func:`chess_snn.evaluation.scores.pair_counts`.
-        settings: hypotheses and error rates.
+        elo0: a candidate no better than this, in Elo points above the champion, is to be rejected.
+        elo1: a candidate at least this much better is to be accepted. The closer the two, the more
+            games: half the distance takes four times as many.
     """
-    llr = float(log_likelihood_ratio(counts, settings.elo0, settings.elo1))
+    llr = float(log_likelihood_ratio(counts, elo0, elo1))
     state: SprtState = "continue"
-    if llr >= settings.upper:
+    if llr >= SPRT_BOUND:
         state = "accept"
-    elif llr <= settings.lower:
+    elif llr <= -SPRT_BOUND:
         state = "reject"
-    return SprtResult(state, llr, settings.lower, settings.upper, int(np.sum(counts)))
+    return SprtResult(state, llr)
 
 
 def log_likelihood_ratio(counts: Int64Array, elo0: float, elo1: float) -> Float64Array:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from chess_snn.errors import ConfigError, CorruptDataError
+from chess_snn.errors import ConfigError
 from chess_snn.evaluation.solo import match_seeds
 from chess_snn.games import get_game
 from chess_snn.games.base import NO_ACTION, Game
@@ -58,34 +58,15 @@ class BookLine:
         """``book:0123``: what ratings and stored matches call it."""
         return f"{BOOK_KEY}{self.number:04d}"
 
-    def __str__(self) -> str:
-        """Return the text of the opening as in the file."""
-        return " ".join([f"{self.number:04d}", f"{self.centipawns_white:+d}", *self.moves])
-
 
 @functools.cache
 def read_book() -> tuple[BookLine, ...]:
-    """The lines of the shipped book, in the order of their numbers.
-
-    Raises:
-        CorruptDataError: the installed file was truncated or edited.
-    """
+    """The lines of the shipped book, in the order of their numbers."""
     text = resources.files("chess_snn.evaluation").joinpath(BOOK_FILE).read_text(encoding="utf-8")
-    rows = [row for row in text.splitlines() if row and not row.startswith(COMMENT)]
-    return tuple(_parse(row, number) for number, row in enumerate(rows))
-
-
-def _parse(row: str, number: int) -> BookLine:
-    try:
-        first, centipawns, *moves = row.split()
-        line = BookLine(int(first), int(centipawns), tuple(moves))
-    except ValueError:
-        line = None
-    if line is None or line.number != number or not line.moves:
-        raise CorruptDataError(
-            f"opening {number} of the shipped book reads {row!r}; install chess-snn again"
-        )
-    return line
+    rows = [row.split() for row in text.splitlines() if row and not row.startswith(COMMENT)]
+    return tuple(
+        BookLine(int(number), int(centipawns), tuple(moves)) for number, centipawns, *moves in rows
+    )
 
 
 def choose_openings(

@@ -39,18 +39,10 @@ class Conversion:
     lost: int
     truncated: int
     """Games that reached the ply limit."""
-    mean_plies_to_win: float
-    """Over the games won; NaN where there is none."""
-
-    @property
-    def num_positions(self) -> int:
-        """Size of the suite, n."""
-        return self.won + self.drawn + self.lost + self.truncated
-
-    @property
-    def rate(self) -> float:
-        """Share won by the strong side, in [0, 1]."""
-        return self.won / self.num_positions
+    mean_plies_to_win: float | None
+    """Over the games won; None where there is none."""
+    rate: float
+    """Share won by the strong side, in [0, 1]."""
 
 
 def conversion_rate(
@@ -103,7 +95,8 @@ def conversion_rate(
         drawn=int(((scores == 0) & ~truncated).sum()),
         lost=int((scores < 0).sum()),
         truncated=int(truncated.sum()),
-        mean_plies_to_win=float(plies[won].mean()) if won.any() else float("nan"),
+        mean_plies_to_win=float(plies[won].mean()) if won.any() else None,
+        rate=int(won.sum()) / num_positions,
     )
 
 

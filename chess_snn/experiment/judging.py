@@ -143,9 +143,7 @@ class ExperimentRun:
     @cached_property
     def available(self) -> AvailablePlayers:
         """Rungs that can be played here; engines are started to see it."""
-        found = available_players(
-            self.ladder, tuple(self.ladder.players), self.engines, with_other_versions=True
-        )
+        found = available_players(self.ladder, self.ladder.players, self.engines)
         if found.notice is not None:
             self.say(found.notice)
         return found

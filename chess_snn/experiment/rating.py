@@ -71,7 +71,7 @@ class RatingGames:
                 return result
 
             if not against:
-                return run_ladder_test(ladder, rungs, num_games, play_batch)
+                return run_ladder_test(ladder, rungs, num_games, play_batch).batches
             num_batches = num_games // (2 * BATCH_PAIRS)
             return {
                 name: [play_batch(name, number) for number in range(num_batches)]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     )
     from chess_snn.nets.analysis.folded_layers import fold_layers
     from chess_snn.nets.analysis.operations import Operations, count_operations, num_parameters
-    from chess_snn.nets.cpu.calibration import calibrate, is_calibrated
     from chess_snn.nets.cpu.cpu_evaluator import CpuEvaluator, keep_freed_memory
     from chess_snn.nets.eight_bits import in_eight_bits
     from chess_snn.nets.evaluator import Evaluation, Evaluator, OwnedEvaluator

@@ -1,7 +1,7 @@
 """Interface of networks for search, players, benchmarks: positions in, logits and values out.
 
-Evaluators share :class:`RowLimit`: fewer positions in a call where memory runs out. Those on GPUs
-measure their time by a :class:`BusyClock`.
+Those on GPUs have a :class:`RowLimit`, fewer positions in a call where memory runs out, and measure
+their time by a :class:`BusyClock`.
 
 Dimensions: B positions, P bitplanes, M columns for legal actions.
 """
@@ -36,11 +36,6 @@ class Evaluation:
     """float32[B, 3]: probabilities of win, draw and loss for the side to move; rows sum to 1.
     float32[B, 0] in a game without win and loss."""
 
-    @classmethod
-    def of_wdl(cls, legal_logits: Float32Array, wdl_stm: Float32Array) -> "Evaluation":
-        """The evaluation that these probabilities make."""
-        return cls(legal_logits, wdl_stm[:, 0] - wdl_stm[:, 2], wdl_stm)
-
 
 class Evaluator(Protocol):
     """A network ready to answer on one device."""
@@ -51,11 +46,6 @@ class Evaluator(Protocol):
 
         On a CPU it is the mean over the evaluator's threads of the processor time each has used.
         """
-        ...
-
-    @property
-    def reduced_rows(self) -> int | None:
-        """Most positions of a call since the device's memory ran out; None while it never has."""
         ...
 
     def evaluate(
@@ -82,13 +72,9 @@ class RowLimit:
 
     def __init__(self, most: int) -> None:
         """Begin with calls of up to ``most`` positions."""
-        self._begun_with = self._most = most
+        self.most = most
+        """Most positions of a call from now on."""
         self._lock = threading.Lock()
-
-    @property
-    def reduced_rows(self) -> int | None:
-        """Most positions of a call since memory ran out; None while it never has."""
-        return self._most if self._most < self._begun_with else None
 
     def answer(self, rows: slice, answer: Callable[[slice], None]) -> None:
         """Call ``answer`` with ``rows``, in parts that the limit allows; halve it where it must be.
@@ -116,15 +102,15 @@ class RowLimit:
     def _parts(self, rows: slice) -> Iterator[slice]:
         lo = rows.start
         while lo < rows.stop:  # the limit may fall on the way
-            hi = min(lo + self._most, rows.stop)
+            hi = min(lo + self.most, rows.stop)
             yield slice(lo, hi)
             lo = hi
 
     def _lower_to(self, most: int) -> None:
         with self._lock:
-            if most >= self._most:  # another thread was first
+            if most >= self.most:  # another thread was first
                 return
-            self._most = most
+            self.most = most
         _LOG.warning("the device's memory ran out: %d positions in a call from now on", most)
 
 

@@ -9,13 +9,7 @@ if TYPE_CHECKING:
     from chess_snn.search.base import PolicySearch, Search, SearchResult
     from chess_snn.search.growing import GrowingTree
     from chess_snn.search.report import Line, RootReport
-    from chess_snn.search.settings import (
-        SearchKind,
-        SearchSettings,
-        make_match_search,
-        make_search,
-        make_tree_search,
-    )
+    from chess_snn.search.settings import SearchKind, SearchSettings, make_search
     from chess_snn.search.tree_search import TreeSearch
     from chess_snn.search.trees import check_memory, tree_bytes
 else:

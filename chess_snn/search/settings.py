@@ -97,7 +97,8 @@ class SearchSettings:
 
 
 def make_search(
-    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
+    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int,
+    in_play: bool = False, keeps_trees: bool = False,
 ) -> Search:
     """The search that ``settings`` describe.
 
@@ -105,46 +106,18 @@ def make_search(
         game: to be searched.
         evaluator: the network.
         settings: of the search.
-        simulations: a position; 0, or ``kind = "policy"``, asks the network once and grows no tree.
+        simulations: a position; 0 asks the network once and grows no tree.
         num_games: the largest batch it will be given.
+        in_play: whether it considers the actions of matches and analyses, not those of self-play,
+            and has a tree even if ``kind = "policy"``; that is a Gumbel tree.
+        keeps_trees: whether it follows games from move to move, where the settings say so.
 
     Raises:
         ConfigError: the simulations are out of range or need more memory than the settings allow.
     """
     check_range("simulations", simulations, ge=0, le=MAX_SIMULATIONS)
-    if settings.kind == "policy" or simulations == 0:
+    if simulations == 0 or (settings.kind == "policy" and not in_play):
         return PolicySearch(game, evaluator)
-    return make_tree_search(
-        game, evaluator, settings, simulations=simulations, num_games=num_games
-    )
-
-
-def make_match_search(
-    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int
-) -> Search:
-    """Make a search for play: with a tree from 1 simulation on, whatever ``kind`` says.
-
-    Otherwise it is that of :func:`make_search`. It follows games from move to move, as the
-    settings say.
-    """
-    if simulations == 0:
-        return PolicySearch(game, evaluator)
-    return make_tree_search(
-        game, evaluator, settings, simulations=simulations, num_games=num_games, in_play=True,
-        num_searches=settings.num_searches(game.spec),
-    )
-
-
-def make_tree_search(
-    game: Game, evaluator: Evaluator, settings: SearchSettings, *, simulations: int, num_games: int,
-    in_play: bool = False, num_searches: int = 1,
-) -> TreeSearch:
-    """Make a search with a tree whatever ``kind`` says: "policy" grows Gumbel trees.
-
-    Otherwise it is that of :func:`make_search`. Other actions are considered ``in_play`` than in
-    self-play. Above 1, ``num_searches`` keeps the trees of games, with room for so many searches.
-    """
-    check_range("simulations", simulations, ge=1, le=MAX_SIMULATIONS)
     rule = settings.rule()
     root: RootRule
     if settings.kind == "puct":
@@ -160,5 +133,5 @@ def make_tree_search(
         game, evaluator, rule, root, simulations=simulations, num_games=num_games,
         discount=settings.discount, memory_mib=settings.memory_mib,
         finds_wins=settings.finds_wins, reports_network=settings.root_value == "network",
-        num_searches=num_searches,
+        num_searches=settings.num_searches(game.spec) if keeps_trees else 1,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from chess_snn.games.base import Game, GameBatch
 from chess_snn.nets import Evaluation, Evaluator
 from chess_snn.rng import generator
-from chess_snn.search import SearchResult, SearchSettings, TreeSearch, make_match_search
+from chess_snn.search import SearchResult, SearchSettings, TreeSearch, make_search
 from chess_snn.self_play.player import play_games
 from chess_snn.self_play.settings import SelfPlaySettings
 from chess_snn.types import (
@@ -82,8 +82,9 @@ class _Watched:
         self._random = generator(seed, "asked")
         # The sample has the positions with the smallest random numbers.
         self._drawn = np.empty(0)
-        self._search = make_match_search(
-            game, self, settings, simulations=simulations, num_games=num_games
+        self._search = make_search(
+            game, self, settings, simulations=simulations, num_games=num_games, in_play=True,
+            keeps_trees=True,
         )
         self._keys: list[int] = []
         self._roots: dict[int, deque[UInt64Array]] = defaultdict(lambda: deque(maxlen=3))
@@ -98,11 +99,6 @@ class _Watched:
     def network_seconds(self) -> float:
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         return self._asked.network_seconds
-
-    @property
-    def reduced_rows(self) -> int | None:
-        """See :attr:`chess_snn.nets.evaluator.Evaluator.reduced_rows`."""
-        return self._asked.reduced_rows
 
     def run(
         self, batch: GameBatch, keys: UInt64Array, plies: Int32Array, temperatures: Float32Array

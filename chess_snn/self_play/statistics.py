@@ -94,11 +94,6 @@ class SelfPlayStatistics:
         return _ratio(self.ordinary_draws, self.ordinary_games if self._contests else 0)
 
     @property
-    def ordinary_plies_mean(self) -> float:
-        """Mean plies of an ordinary game."""
-        return _ratio(self.ordinary_positions, self.ordinary_games)
-
-    @property
     def points_mean(self) -> float:
         """Mean points of an ordinary game; NaN with two players."""
         return math.nan if self._contests else _ratio(self.ordinary_points, self.ordinary_games)

@@ -4,8 +4,8 @@
 
     gen-000012/
       weights.safetensors     what self-play, evaluation and the registry load
-      optimizer.safetensors   moments of AdamW; in fp16, the loss scale; where the weights are a
-                              running average, those that are trained
+      optimizer.safetensors   moments of AdamW; where the weights are a running average, those
+                              that are trained
       trainer.json            counters, settings, the sampling stream
       MANIFEST.json           sizes and SHA-256 of the above
 
@@ -50,10 +50,8 @@ from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.trainer import Trainer
 from chess_snn.types import Json
 
-_LOSS_SCALE = "loss_scale"
-"""Names its tensors beside the numbers that name parameters."""
 _TRAINED = "trained"
-"""Names the trained weights and running statistics likewise."""
+"""Names the trained weights and running statistics beside the numbers that name parameters."""
 _STEP = "step"
 """AdamW's name for the one entry of a parameter's state that has not the parameter's shape."""
 
@@ -151,8 +149,6 @@ def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
         for name, value in trainer.optimizer.state.get(parameter, {}).items():
             # safetensors stores dense memory only; the format of the parameter comes back on load.
             tensors[f"{index}.{name}"] = value.detach().cpu().contiguous()
-    for name, value in trainer.loss_scale.state().items():
-        tensors[f"{_LOSS_SCALE}.{name}"] = value.cpu()
     if trainer.average is not None:
         for name, value in trainer.network.state_dict().items():
             tensors[f"{_TRAINED}.{name}"] = value.detach().cpu().contiguous()
@@ -160,7 +156,6 @@ def _optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _restore_optimizer(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
-    _restore_loss_scale(trainer, tensors)
     _restore_trained(trainer, tensors)
     parameters = _parameters(trainer)
     for key, stored in tensors.items():
@@ -185,12 +180,3 @@ def _restore_trained(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
         except RuntimeError as error:
             raise ValueError(f"the trained weights: {error}") from error
 
-
-def _restore_loss_scale(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
-    """Take it out of ``tensors``; it stays the first one where there is none among them."""
-    for name, ours in trainer.loss_scale.state().items():
-        key = f"{_LOSS_SCALE}.{name}"
-        stored = tensors.pop(key, ours)
-        if stored.shape != ours.shape:
-            raise ValueError(f"{key} has shape {list(stored.shape)}, not {list(ours.shape)}")
-        ours.copy_(stored)

@@ -6,14 +6,6 @@ many threads took part: each micro-batch has a copy of the network with gradient
 its own, and they are added up in the order of the batch (batch normalisation over parts of a batch:
 Hoffer et al. 2017, arXiv 1705.08741, §4). With several processes only the order of sums differs.
 
-For gradients in fp16 the loss has a scale, which is kept and changed on the device, without
-waiting. fp16 ends at 6e-8, and many gradients are smaller. So the loss is multiplied by a scale
-before the backward pass, and the gradients are divided by it after (Micikevicius et al. 2018,
-arXiv 1710.03740, §3.2). A scale at which gradients overflow is halved, and one that held for many
-steps is doubled. Rule and numbers are those of ``torch.amp.GradScaler``
-(docs.pytorch.org/docs/stable/amp.html), but for the least scale. That class judges a step by its
-gradients alone; here a step is judged once, by its losses too, and the same way on all ranks.
-
 Dimensions: F figures.
 """
 
@@ -30,68 +22,13 @@ from torch import Tensor, nn
 
 from chess_snn.devices import processor_has_bfloat16
 from chess_snn.nets import Network, changes_of_pairs, measuring_spike_rate
-from chess_snn.nets.cpu.calibration import single_torch_threads
+from chess_snn.nets.cpu.torch_threads import single_torch_threads
 from chess_snn.training.batch import TrainingBatch
 from chess_snn.training.losses import Losses, compute_losses
-from chess_snn.training.settings import Precision, TrainingSettings
+from chess_snn.training.settings import TrainingSettings
 
-FIRST_SCALE: Final = 2.0**16
-GROWTH: Final = 2.0
-BACKOFF: Final = 0.5
-GROWTH_INTERVAL: Final = 2000
-"""Steps in a row, all taken, after which the scale is tried larger."""
-LEAST_SCALE: Final = 1.0
-"""Smallest scale: a gradient that overflows here overflows by itself."""
 LOSS_FIGURES: Final = tuple(field.name for field in fields(Losses))
 """Names of the numbers a gradient comes with, in their order."""
-
-
-class LossScale:
-    """Scale of the loss: in fp16 as large as gradients allow; 1 in the other precisions.
-
-    It is a power of two, so that scaling rounds nothing.
-    """
-
-    def __init__(
-        self, precision: Precision, device: torch.device | str, first: float = FIRST_SCALE,
-        growth_interval: int = GROWTH_INTERVAL,
-    ) -> None:
-        """Begin in fp16 with the scale ``first``, a power of two and at least ``LEAST_SCALE``."""
-        self.is_used = precision == "fp16"
-        self.factor = torch.full((), first if self.is_used else 1.0, device=device)
-        """float32[]: what the loss is multiplied by. It stays where it is in memory."""
-        self._good_steps = torch.zeros((), dtype=torch.int32, device=device)
-        self._growth_interval = growth_interval
-
-    def scaled(self, loss: Tensor) -> Tensor:
-        """Return the loss to go backward from; ``loss`` float32[] is the one to minimise."""
-        return loss * self.factor if self.is_used else loss
-
-    def unscale(self, gradients: Sequence[Tensor]) -> None:
-        """Divide ``gradients``, float32 of any shapes, by the scale, in place."""
-        if self.is_used:
-            torch._foreach_mul_(list(gradients), self.factor.reciprocal())
-
-    def update(self, found_inf: Tensor) -> None:
-        """After a step: make the scale that of the next one.
-
-        Args:
-            found_inf: float32[]: 1 where a figure of the step was not finite, so that it was left
-                out, and else 0.
-        """
-        if self.is_used:
-            torch._amp_update_scale_(
-                self.factor, self._good_steps, found_inf, GROWTH, BACKOFF, self._growth_interval
-            )
-            self.factor.clamp_(min=LEAST_SCALE)
-
-    def state(self) -> dict[str, Tensor]:
-        """All that training goes on with, by name: float32[] and int32[], to be filled in place."""
-        return {"factor": self.factor, "good_steps": self._good_steps} if self.is_used else {}
-
-    def value(self) -> float | None:
-        """The scale, for which the device is waited for; None where there is none."""
-        return self.factor.item() if self.is_used else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +78,11 @@ class Gradients:
     Outside of one they run one after the other, to the same numbers.
     """
 
-    def __init__(
-        self, network: Network, settings: TrainingSettings, loss_scale: LossScale
-    ) -> None:
+    def __init__(self, network: Network, settings: TrainingSettings) -> None:
         """Share the parameters of ``network``, which is on its device for good."""
         self.settings = settings
-        """May be replaced between steps, but for the precision."""
-        self._members, self._loss_scale = [Member.of(network)], loss_scale
+        """May be replaced between steps."""
+        self._members = [Member.of(network)]
         self._threads: ThreadPoolExecutor | None = None
         self._num_threads = 1
 
@@ -175,7 +110,7 @@ class Gradients:
 
     @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     def compute(self, batch: TrainingBatch, whole: int | None = None) -> Tensor:
-        """Set the scaled gradient of the network's parameters; the losses float32[F], unscaled.
+        """Set the gradient of the network's parameters; the losses float32[F].
 
         The network's running statistics become the mean of what the micro-batches make of them.
 
@@ -210,7 +145,7 @@ class Gradients:
     def _backward(self, member: Member, batch: TrainingBatch) -> Tensor:
         losses = losses_of(member.network, batch, self.settings)
         member.forget_gradients()
-        self._loss_scale.scaled(losses.total).backward()  # type: ignore[no-untyped-call]
+        losses.total.backward()  # type: ignore[no-untyped-call]
         return torch.stack([getattr(losses, name).detach() for name in LOSS_FIGURES])
 
 
@@ -219,7 +154,7 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
     targets = batch.targets
     planes_BPHW = batch.planes(network.num_planes)
     device = planes_BPHW.device.type
-    is_slow = device == "cpu" and settings.precision == "bf16" and not processor_has_bfloat16()
+    in_bf16 = settings.precision == "bf16" and (device != "cpu" or processor_has_bfloat16())
     rate = changes = None
     with ExitStack() as stack:
         if settings.spike_rate_weight:
@@ -227,8 +162,7 @@ def losses_of(network: Network, batch: TrainingBatch, settings: TrainingSettings
         if settings.change_rate_weight:
             changes = stack.enter_context(measuring_spike_rate(network, changes_of_pairs))
         stack.enter_context(torch.autocast(
-            device, torch.float16 if settings.precision == "fp16" else torch.bfloat16,
-            enabled=settings.precision != "fp32" and not is_slow,
+            device, torch.bfloat16, enabled=in_bf16,
             # Copies of weights kept from an eager step would not be made again in a replay.
             cache_enabled=device == "cpu",
         ))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from chess_snn.errors import TrainingDivergedError
-from chess_snn.training.gradients import LEAST_SCALE, LOSS_FIGURES
+from chess_snn.training.settings import TrainingSettings
 from chess_snn.training.step import FIGURES
 from chess_snn.types import LogFn
 
@@ -112,9 +112,6 @@ class TrainingReport:
     """Taken, without those that were skipped."""
     skipped_steps: int
     """Whose loss or gradient was not finite; they changed nothing."""
-    overflowed_steps: int
-    """Not among them: whose gradient was not finite because of the loss scale; it was halved, and
-    nothing else changed."""
     samples: int
     total_loss: float
     """Loss to minimise: the weighted sum of the others."""
@@ -140,8 +137,6 @@ class TrainingReport:
     """Before clipping."""
     learning_rate: float
     """Learning rate of the last step."""
-    loss_scale: float | None
-    """After the last step; None where the loss is not scaled."""
     seconds: float
     """Mean over ranks."""
     micro_batches: tuple[MicroBatchUse, ...]
@@ -171,8 +166,6 @@ class FigureLog:
         """Figures of the steps fetched so far that were taken."""
         self.num_skipped = 0
         """Steps fetched so far that were not finite, and so not taken."""
-        self.num_overflowed = 0
-        """The same where the loss was scaled too much; they are not among the others."""
         self._first_step, self._every, self._skip_limit = first_step, every, skip_limit
         self._on_step = on_step
         self._num_in_a_row = 0
@@ -205,8 +198,6 @@ class FigureLog:
             figures: StepFigures = dict(zip(FIGURES, numbers, strict=True))
             if all(map(math.isfinite, numbers)):
                 self._take(figures | {"step": self._next_step() + 1, "learning_rate": rate})
-            elif _is_overflow(figures):
-                self.num_overflowed += 1
             else:
                 self._skip(figures)
         self._on_device.clear()
@@ -216,8 +207,7 @@ class FigureLog:
         """Fetch what is still on the device, after the last step.
 
         Raises:
-            TrainingDivergedError: as :meth:`fetch` does, or no step was taken at all. Where all
-                that was in the way is the loss scale, the steps to come find a smaller one.
+            TrainingDivergedError: as :meth:`fetch` does, or no step was taken at all.
         """
         self.fetch()
         if self.num_skipped and not self.steps:
@@ -227,7 +217,7 @@ class FigureLog:
 
     def _next_step(self) -> int:
         """The number of the first step that was not fetched yet."""
-        return self._first_step + len(self.steps) + self.num_skipped + self.num_overflowed
+        return self._first_step + len(self.steps) + self.num_skipped
 
     def _take(self, figures: StepFigures) -> None:
         self.steps.append(figures)
@@ -247,21 +237,9 @@ class FigureLog:
             )
 
 
-def _is_overflow(figures: StepFigures) -> bool:
-    """Whether a step that is not finite may have been so by the loss scale alone.
-
-    The scale touches gradients and not losses, and a scale of 1 touches nothing. It is halved each
-    time, so that what is not finite for another reason is soon seen to be.
-    """
-    return figures["loss_scale"] > LEAST_SCALE and all(
-        math.isfinite(figures[name]) for name in LOSS_FIGURES
-    )
-
-
 def make_report(
-    log: FigureLog, batch_size: int, learning_rate: float, loss_scale: float | None,
-    seconds: float, micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
-    has_spike_rate: bool, has_change_rate: bool,
+    log: FigureLog, settings: TrainingSettings, learning_rate: float, seconds: float,
+    micro_batches: tuple[MicroBatchUse, ...], shares: tuple[int, ...],
 ) -> TrainingReport:
     """The report of the steps in ``log``; without any, its means are 0."""
     steps: Sequence[StepFigures] = log.steps
@@ -272,8 +250,7 @@ def make_report(
     return TrainingReport(
         steps=len(steps),
         skipped_steps=log.num_skipped,
-        overflowed_steps=log.num_overflowed,
-        samples=len(steps) * batch_size,
+        samples=len(steps) * settings.batch_size,
         total_loss=mean("total"),
         value_loss=mean("value"),
         policy_loss=mean("policy"),
@@ -282,11 +259,10 @@ def make_report(
         target_entropy=mean("target_entropy"),
         value_mean_abs=mean("value_mean_abs"),
         value_error=mean("value_error"),
-        spike_rate=mean("spike_rate") if has_spike_rate else None,
-        change_rate=mean("change_rate") if has_change_rate else None,
+        spike_rate=mean("spike_rate") if settings.spike_rate_weight else None,
+        change_rate=mean("change_rate") if settings.change_rate_weight else None,
         gradient_norm=mean("gradient_norm"),
         learning_rate=learning_rate,
-        loss_scale=loss_scale,
         seconds=seconds,
         micro_batches=micro_batches,
         shares=shares,

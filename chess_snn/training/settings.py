@@ -10,7 +10,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.nets import NetConfig
 from chess_snn.settings import check_range, settings_class
 
-Precision = Literal["fp32", "bf16", "fp16"]
+Precision = Literal["fp32", "bf16"]
 PolicyLoss = Literal["advantage", "search"]
 WINDOW_EXPONENT: Final = 0.7
 """a of the formula by which the replay window grows."""
@@ -41,8 +41,7 @@ class TrainingSettings:
     Above 0 the average plays; it keeps less of itself in the first steps."""
     skip_limit: int = Field(default=5, ge=0, le=1000)
     """Consecutive steps that may be skipped because their loss or gradient is not finite. One more
-    stops the campaign and discards the generation. A skipped step changes nothing. Steps that
-    overflow in fp16 because of the loss scale are not counted."""
+    stops the campaign and discards the generation. A skipped step changes nothing."""
     policy_loss: PolicyLoss = "search"
     """`advantage`: the played action weighted by its clipped advantage over the value, for games
     played without search; `search`: cross-entropy with the search's policy target."""
@@ -78,9 +77,8 @@ class TrainingSettings:
     surprise_share: float = Field(default=0.7, ge=0, le=1)
     """Share of the samples drawn by how much the search changed the policy; the rest is uniform."""
     precision: Precision = "bf16"
-    """`bf16` and `fp16` compute convolutions in 16 bits (autocast); weights, logits and losses stay
-    fp32. `fp16` is more precise, over a narrower range, so the loss is scaled; use it on GPUs only,
-    because CPUs compute it very slowly. Processors without bfloat16 train in fp32."""
+    """`bf16` computes convolutions in 16 bits (autocast); weights, logits and losses stay fp32.
+    Processors without bfloat16 train in fp32."""
 
     def __post_init__(self) -> None:
         check_range("training.window_positions", self.window_positions, ge=self.batch_size)

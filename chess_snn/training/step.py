@@ -1,4 +1,4 @@
-"""One optimiser step: forward, losses, backward, the sum over ranks, unscaling, clipping, update.
+"""One optimiser step: forward, losses, backward, the sum over ranks, clipping, update.
 
 :class:`TrainingStep` launches it kernel by kernel, on any device. :class:`CapturedStep` replays it
 as CUDA graphs: a step of a small network is some hundred kernels, and launching them takes longer
@@ -18,15 +18,14 @@ from torch import Tensor, nn
 from chess_snn.nets import Network
 from chess_snn.nets.gpu.static_batch import capture_lock
 from chess_snn.training.batch import TrainingBatch
-from chess_snn.training.gradients import LOSS_FIGURES, Gradients, LossScale, Member
+from chess_snn.training.gradients import LOSS_FIGURES, Gradients, Member
 from chess_snn.training.ranks import ALONE, Ranks
 from chess_snn.training.settings import TrainingSettings
 
 CLIP_NORM: Final = 1.0
 """Largest norm of the whole gradient."""
-FIGURES: Final = (*LOSS_FIGURES, "gradient_norm", "loss_scale")
-"""Names of the numbers a step leaves, in their order. The scale is the one that the step was made
-with, 1 where the loss is not scaled; none of the others is scaled by it."""
+FIGURES: Final = (*LOSS_FIGURES, "gradient_norm")
+"""Names of the numbers a step leaves, in their order."""
 
 _WARM_UP_STEPS = 3
 """Real steps before the capture: kernels are compiled, the optimiser has its moments."""
@@ -45,8 +44,7 @@ class TrainingStep:
     ) -> None:
         self.network, self.optimizer = network, optimizer
         self._member = Member.of(network)
-        self.loss_scale = LossScale(settings.precision, self.device)
-        self.gradients = Gradients(network, settings, self.loss_scale)
+        self.gradients = Gradients(network, settings)
         self.exchange = Exchange(self._member, ranks)
 
     def run(self, batch: TrainingBatch, rate: float) -> Tensor:
@@ -119,26 +117,20 @@ class TrainingStep:
         return sums_V
 
     def apply(self, sums_V: Tensor, buffers: list[Tensor]) -> Tensor:
-        """Unpack, unscale and clip the gradients of all ranks, and update; figures float32[F + 2].
+        """Unpack and clip the gradients of all ranks, and update; figures float32[F + 1].
 
         Args:
             sums_V: of all ranks.
             buffers: the running statistics before the step, for one that is not finite.
         """
         losses_F = self.exchange.unpack(sums_V)
-        parameters = self._member.parameters
-        self.loss_scale.unscale([p.grad for p in parameters if p.grad is not None])
-        norm = nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
-        figures_F = torch.cat([
-            losses_F, norm.unsqueeze(0), self.loss_scale.factor.unsqueeze(0)
-        ])
+        norm = nn.utils.clip_grad_norm_(self._member.parameters, CLIP_NORM)
+        figures_F = torch.cat([losses_F, norm.unsqueeze(0)])
         # The fused optimiser leaves out an update for which this is 1, on the device: asking it
         # from here would wait for the device.
         is_finite = figures_F.isfinite().all()
-        found_inf = is_finite.logical_not().float()
-        self.optimizer.found_inf = found_inf  # type: ignore[attr-defined]
+        self.optimizer.found_inf = is_finite.logical_not().float()  # type: ignore[attr-defined]
         self.optimizer.step()
-        self.loss_scale.update(found_inf)
         if self.device.type == "cpu" and is_finite:
             return figures_F
         for ours, before in zip(self._member.buffers, buffers, strict=True):

@@ -43,8 +43,8 @@ MOST_POSITIONS: Final = 16_384
 _BATCH: Final = 1024
 Points = list[dict[str, float]]
 """Figures over time: ``step`` and ``epoch`` (fractional), means over the steps since the point
-before, ``loss_scale`` in fp16, ``spike_rate`` and ``change_rate`` where they have a penalty, and
-``holdout_…`` at the beginning and at the end of a chunk."""
+before, ``spike_rate`` and ``change_rate`` where they have a penalty, and ``holdout_…`` at the
+beginning and at the end of a chunk."""
 
 _FIRST_STEPS: Final = 16
 """Steps whose pace is measured, to know how many make a checkpoint's time."""
@@ -52,7 +52,7 @@ _KEPT: Final = 2
 """Checkpoints at a time: where the newest is damaged, there is one to go back to."""
 _TRAINED_FIGURES: Final = (
     "total_loss", "value_loss", "policy_loss", "plies_left_loss", "policy_entropy",
-    "gradient_norm", "learning_rate", "samples_per_s",
+    "gradient_norm", "learning_rate", "samples_per_s", "spike_rate", "change_rate",
 )
 
 
@@ -283,11 +283,8 @@ def _meta(checkpoint: Path) -> Json:
 
 
 def _trained(report: TrainingReport) -> dict[str, float]:
-    figures: dict[str, float] = {name: getattr(report, name) for name in _TRAINED_FIGURES}
-    more = {
-        name: getattr(report, name) for name in ("loss_scale", "spike_rate", "change_rate")
-    }
-    return figures | {name: figure for name, figure in more.items() if figure is not None}
+    figures = {name: getattr(report, name) for name in _TRAINED_FIGURES}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _measured(trainer: Trainer, window: ReplayWindow) -> dict[str, float]:

@@ -44,7 +44,6 @@ from chess_snn.training.batch import (
     show_afterstates,
     transform,
 )
-from chess_snn.training.gradients import LossScale
 from chess_snn.training.ranks import ALONE, Division, Ranks, divide
 from chess_snn.training.report import (
     FigureLog,
@@ -147,11 +146,6 @@ class Trainer:
         self.rng = generator(seed, "samples", 0)
 
     @property
-    def loss_scale(self) -> LossScale:
-        """The scale of the loss, where the precision asks for it."""
-        return self._step.loss_scale
-
-    @property
     def playing_network(self) -> Network:
         """The network to play and store: the running average of the weights, or else itself."""
         return self.network if self.average is None else self.average
@@ -210,9 +204,7 @@ class Trainer:
         log.end()
         seconds = self._mean_over_ranks(time.perf_counter() - start)
         return make_report(
-            log, self.settings.batch_size, rate, self.loss_scale.value(), seconds, tuple(uses),
-            self._division.counts, bool(self.settings.spike_rate_weight),
-            bool(self.settings.change_rate_weight),
+            log, self.settings, rate, seconds, tuple(uses), self._division.counts
         )
 
     def _take_step(self, window: ReplayWindow, prepared: _Prepared, rate: float) -> Tensor:
@@ -307,7 +299,6 @@ class Trainer:
             "torch": torch.__version__.partition("+")[0],
             **{f"training.{name}": str(value) for name, value in asdict(self.settings).items()},
             "network": network_digest(self.network)[:_DIGEST_LENGTH],
-            "loss scale": str([tensor.item() for tensor in self.loss_scale.state().values()]),
             "step": f"{self.step_in_iteration} ({self.steps_done} in all)",
             "stream of samples": hashlib.sha256(stream.encode()).hexdigest()[:_DIGEST_LENGTH],
             "replay window": window.digest(),

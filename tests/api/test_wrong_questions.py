@@ -58,15 +58,18 @@ def chess960() -> chess.Board:
     ("2048", "2 3 . ./. . . ./. . . ./. . . .", "2 3"),
     ("2048", [ROWS, chess.Board()], "position 1 of the list"),
 ])
-@pytest.mark.parametrize("ask", ["evaluate", "search", "spikes", "evaluate_moves", "move"])
-def test_wrong_positions(nets, game, position, named, ask):
-    net = nets[game]
-    question = net.player(2).move if ask == "move" else getattr(net, ask)
-    if ask in {"move", "evaluate_moves"} and isinstance(position, list):
-        return
+def test_wrong_positions(nets, game, position, named):
     with pytest.raises(PositionError, match=named) as refused:
-        question(position)
+        nets[game].evaluate(position)
     assert "\n" not in str(refused.value)
+
+
+def test_every_question_refuses_wrong_positions(nets):
+    net = nets["chess"]
+    for ask in (net.search, net.spikes, net.evaluate_moves, net.player(2).move):
+        for position, named in ((ROWS, "is a position of 2048"), (MATED, "checkmate")):
+            with pytest.raises(PositionError, match=named):
+                ask(position)
 
 
 @pytest.mark.parametrize("arguments", [

@@ -88,7 +88,7 @@ def test_every_part_measures_with_the_dependencies_alone(tmp_path):
     figures = {(m["name"], m["unit"]): m["value"] for m in body["measurements"]}
     for figure in (
         ("fire: reference over fused", "times"), ("tiny, T = 2, batch 64", "evaluations/s"),
-        ("tiny: training", "samples/s"), ("tiny: training in fp16 over bf16", "times"),
+        ("tiny: training", "samples/s"), ("tiny: training in fp32 over bf16", "times"),
         ("tiny, policy only, 2 groups", "evaluations/s"),
         ("tiny, 4 simulations, groups of 8: host", "µs/evaluation"),
     ):

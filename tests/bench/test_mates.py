@@ -7,7 +7,7 @@ import pytest
 from benchmarks.mates import forced_wins, num_solved, winning_actions
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config
-from chess_snn.search import SearchSettings, make_tree_search
+from chess_snn.search import SearchSettings, make_search
 
 GAME = get_game("chess")
 SEARCHES = {"gumbel": (SearchSettings(), 200), "puct": (SearchSettings(kind="puct"), 800)}
@@ -59,7 +59,7 @@ def test_an_untrained_network_finds_every_mate_in_one(kind):
     suite = forced_wins(GAME, 30, 1, seed=1)
     network = build_network(GAME.spec, net_config("tiny"), seed=0)
     with make_evaluator(network, num_threads=2) as evaluator:
-        search = make_tree_search(
+        search = make_search(
             GAME, evaluator, settings, simulations=simulations, num_games=len(suite)
         )
         assert num_solved(GAME, search, suite, 1) == 30

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from made_games import made_match
 
+from benchmarks.ladder import ladder_json
 from chess_snn.campaign.strength import ratings as campaign_ratings
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
 from chess_snn.evaluation import match_files
-from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
+from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.players import ProgramFacts
 
 PAIRS = 40
@@ -97,8 +98,9 @@ def test_one_match_that_nothing_links_to_random_ends_all_ratings_bug(folder):
 
 def test_an_engine_of_another_version_is_rated_as_the_ladders_player_bug(new_folder, monkeypatch):
     even, engine = np.array([[2, 3, 6], [3, 4, 3], [6, 3, 2]]), "stockfish@30"
-    ladder = Ladder.of_results(
-        [PairResults(engine, "random", even, 0, 0)], {engine: "Engine 1"}, max_plies=6, origin={}
+    pairings = [{"player_a": engine, "player_b": "random", "pairs": even}]
+    ladder = Ladder.from_json(
+        ladder_json(pairings, {engine: "Engine 1"}, max_plies=6, origin={})
     )
     monkeypatch.setattr(campaign_ratings, "read_ladder", lambda: ladder)
     folder = new_folder("c", "evaluation.ladder_test=true")

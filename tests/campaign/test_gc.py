@@ -219,16 +219,27 @@ def test_what_was_removed_is_noted_and_everybody_copes(finished: CampaignFolder)
         open_collection(finished.path)
 
 
-def test_games_that_the_next_window_lacks_are_counted_bug(
+def test_games_that_the_next_window_lacks_are_told_bug(
     finished: CampaignFolder, tmp_path: Path
 ) -> None:
     """A campaign that was extended or forked after gc went another way, and nothing said so."""
     assert removed_games_notice(finished) is None
     dispose(finished, find_disposable(finished))
-    assert "12 games" in str(removed_games_notice(finished))
+    assert "removed games" in str(removed_games_notice(finished))
     config = fork_config(finished, 1, ["campaign.iterations=4"])
     forked = fork_campaign(finished, tmp_path / "fork", 1, config)
-    assert "6 games" in str(removed_games_notice(forked))
+    assert removed_games_notice(forked) is not None
+
+
+@pytest.mark.parametrize(("positions", "is_told"), [(20_000, False), (1_000_000, True)])
+def test_removed_games_outside_the_next_window_are_not_told(
+    run_on: Callable[..., CampaignFolder], positions: int, is_told: bool
+) -> None:
+    folder = run_on(f"training.window_positions={positions}", "training.window_growth=0")
+    dispose(folder, [
+        entry for entry in find_disposable(folder) if entry.path.name == "iter-000000"
+    ])
+    assert (removed_games_notice(folder) is not None) == is_told
 
 
 def test_a_network_that_was_removed_is_named_as_such(running: CampaignFolder) -> None:

@@ -1,25 +1,15 @@
-"""Bytes on the disk against a plain walk; cores and memory against a process that is busy."""
+"""Bytes on the disk against a plain walk; the cost of an iteration against closed forms."""
 
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from chess_snn.campaign import load_config
 from chess_snn.campaign.machine import cost
 from chess_snn.campaign.machine.cost import Pace, measure_pace, predict, predict_campaign
 from chess_snn.campaign.viewing import live
-from chess_snn.campaign.viewing.live import DiskMeter, ProcessMeter
+from chess_snn.campaign.viewing.live import DiskMeter
 from chess_snn.errors import ConfigError
-
-BUSY_PARENT = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True)\\nwhile True: pass"])
-child.wait()
-"""
 
 
 def walked(path: Path) -> int:
@@ -52,49 +42,6 @@ def test_disk_use_is_not_counted_at_every_look(tmp_path):
     meter.look()
     (tmp_path / "file").write_bytes(b"x")
     assert meter.look().used_bytes == 0
-
-
-def test_a_busy_child_counts_with_its_parent():
-    parent = subprocess.Popen([sys.executable, "-c", BUSY_PARENT], stdout=subprocess.PIPE)
-    family = [psutil.Process(parent.pid)]
-    try:
-        assert parent.stdout.read(1) == b"1"
-        family += family[0].children()
-        meter = ProcessMeter()
-        before = clocks(family)
-        first = meter.look(parent.pid)
-        after = clocks(family)
-        assert first.num_processes == 2
-        assert first.memory_bytes == pytest.approx(
-            sum(process.memory_info().rss for process in family), rel=0.2
-        )
-        time.sleep(0.5)
-        least = [now - then for now, then in zip(clocks(family), after, strict=True)]
-        second = meter.look(parent.pid)
-        most = [now - then for now, then in zip(clocks(family), before, strict=True)]
-        # Each is (seconds, busy seconds), with the clock ticks that may be cut off.
-        assert second.cores >= (least[1] - 0.05) / most[0]
-        assert second.cores <= (most[1] + 0.05) / least[0]
-    finally:
-        for process in family:
-            process.kill()
-        parent.wait()
-    assert meter.look(parent.pid) is None
-
-
-def clocks(family) -> tuple[float, float]:
-    """The time, and the busy seconds of all processes."""
-    times = [process.cpu_times() for process in family]
-    return time.monotonic(), sum(each.user + each.system for each in times)
-
-
-def test_an_ended_process_takes_nothing():
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    assert ProcessMeter().look(ended.pid) is None
-
-
-# The cost of an iteration: closed forms, and a measurement of the real thing.
 
 
 PACE = Pace(evaluations_per_s=1700.0, samples_per_s=500.0)

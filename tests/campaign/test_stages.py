@@ -247,15 +247,6 @@ def test_training_says_how_much_its_network_spikes(played):
         assert "training_spike_rate" not in metrics
 
 
-def test_training_in_fp16_tells_its_loss_scale(tmp_path):
-    settings = [*MICRO, 'training.precision="fp16"', "training.presentations=1.0"]
-    folder = CampaignFolder.create(tmp_path / "c", load_config(settings=settings))
-    play_first_games(folder)
-    metrics = train_generation(folder.path, 0).metrics
-    assert (metrics["loss_scale"], metrics["overflowed_steps"]) == (2.0**16, 0)
-    assert metrics["steps"] > 3
-
-
 def test_the_untrained_policy_is_soft_and_says_so(played):
     meta = read_manifest(played.folder.checkpoint(0)).meta
     assert 0.9 <= meta["entropy_ratio"] <= 1

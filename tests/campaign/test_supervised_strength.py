@@ -16,7 +16,7 @@ from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.nets import load_network, make_evaluator
 from chess_snn.pgn.importing import import_pgn
-from chess_snn.search import SearchSettings, make_tree_search
+from chess_snn.search import SearchSettings, make_search
 from chess_snn.training import WEIGHTS
 
 GAME = get_game("chess")
@@ -48,7 +48,7 @@ def imported(tmp_path_factory):
 
 def seat(network, name, num_games):
     evaluator = make_evaluator(load_network(network / WEIGHTS), precision="bf16", num_threads=2)
-    search = make_tree_search(
+    search = make_search(
         GAME, evaluator, SearchSettings(), simulations=SIMULATIONS, num_games=num_games
     )
     return SearchPlayer(search, name)

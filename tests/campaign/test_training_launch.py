@@ -11,6 +11,7 @@ import pytest
 from made_imports import fixed_games, make_import
 from small_campaigns import MICRO, play_first_games
 from supervised_steps import supervised_progress
+from waiting import assert_gone, wait_for
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.machine.training_launch import (
@@ -30,9 +31,6 @@ from chess_snn.errors import CampaignError, DamagedFolderError, RankLostError
 from chess_snn.ports import LOOPBACK, free_port
 
 pytestmark = pytest.mark.timeout(600)
-
-GONE_WITHIN_S = 5.0
-"""Time that is promised."""
 
 RANKS = (
     "training.batch_size=16", "training.micro_batch=8", "training.precision=fp32",
@@ -191,7 +189,7 @@ def test_killed_training_leaves_nothing_half_written_and_is_done_again(played, v
         )
     killer.join()
     assert not is_committed(target)
-    wait_until_gone(folder)
+    assert_gone(of_training(folder))
     sweep_temporaries(target.parent)
     assert [path.name for path in target.parent.iterdir()] == ["gen-000000"]
 
@@ -231,9 +229,7 @@ def test_all_devices_learn_from_given_games_and_go_on_where_one_was_killed(
     monkeypatch.setenv(SIMULATED_GPUS, "2")
 
     def kill_after_a_checkpoint():
-        deadline = time.monotonic() + 120
-        while supervised_progress(warm.supervised) is None and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(lambda: supervised_progress(warm.supervised))
         kill(victim, warm)
 
     killer = threading.Thread(target=kill_after_a_checkpoint)
@@ -241,7 +237,7 @@ def test_all_devices_learn_from_given_games_and_go_on_where_one_was_killed(
     with pytest.raises(RankLostError, match="SIGKILL"):
         train_here(first_training(warm.path), 1, None)
     killer.join()
-    wait_until_gone(warm)
+    assert_gone(of_training(warm))
     assert not is_committed(warm.checkpoint(0))
     done, total = supervised_progress(warm.supervised)
     assert 0 < done < total
@@ -268,8 +264,3 @@ def kill(victim, folder):
         if process.environ().get("RANK") == str(victim):
             process.kill()
             return
-
-
-def wait_until_gone(folder):
-    _, alive = psutil.wait_procs(of_training(folder), timeout=GONE_WITHIN_S)
-    assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]

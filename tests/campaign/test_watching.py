@@ -143,9 +143,8 @@ def test_the_clock_runs_from_the_newest_record_while_the_campaign_does(folder):
         assert view.is_running
         assert 110.0 + 3.9 <= view.elapsed_s <= 110.0 + 60.0
         assert view.seconds_left == pytest.approx(3 * 100.0 - (view.elapsed_s - 100.0))
-        assert view.processes.num_processes >= 1
     view = watch.look()
-    assert (view.is_running, view.elapsed_s, view.processes) == (False, 110.0, None)
+    assert (view.is_running, view.elapsed_s) == (False, 110.0)
 
 
 def test_of_another_host_time_runs_up_to_the_last_sign_of_it(folder):
@@ -153,7 +152,6 @@ def test_of_another_host_time_runs_up_to_the_last_sign_of_it(folder):
     lock_from(folder, "elsewhere", ago_s=5000.0)
     view = CampaignWatch(folder.path).look()
     assert not view.is_running
-    assert view.processes is None
     assert 100.0 <= view.elapsed_s <= 130.0
     assert view.last_sign_s <= time.time() + 1.0
 

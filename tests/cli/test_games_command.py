@@ -1,10 +1,7 @@
 """``chess-snn games``: what goes in comes out, and what is said of it is so."""
 
-import importlib
 import io
 import json
-import struct
-import sys
 from dataclasses import replace
 
 import chess.pgn
@@ -118,10 +115,8 @@ def test_a_campaigns_games_say_who_played_them(chess_snn, campaign, tmp_path):
     (("--iteration", 1), range(9, 17)),
     (("--generation", "1:"), range(9, 17)),
     (("--iteration", ":0", "--outcome", "white"), (2, 6)),
-    (("--termination", "checkmate"), (1, 5, 9, 13)),
-    (("--termination", "ply_cap", "--limit", 3), (3, 7, 11)),
-    (("--min-plies", 4), (1, 2, 5, 6, 9, 10, 13, 14)),
-    (("--min-plies", 2, "--max-plies", 4, "--iteration", "0:1"), (1, 3, 5, 7, 9, 11, 13, 15)),
+    (("--outcome", "draw", "--limit", 3), (3, 4, 7)),
+    (("--outcome", "black", "--iteration", "0:1"), (1, 5, 9, 13)),
     (("--outcome", "draw", "--generation", "0:0"), (3, 4, 7, 8)),
 ])
 def test_filters(chess_snn, campaign, filters, numbers):
@@ -181,24 +176,6 @@ def test_a_damaged_shard_is_named(chess_snn, campaign):
         done = chess_snn("games", command, campaign.path)
         assert done.returncode == 2
         assert "iter-000001/shard-0000" in done.stderr
-
-
-def test_a_board_is_drawn_as_png(chess_snn, imported, tmp_path):
-    try:
-        importlib.import_module("cairosvg")
-    except (ImportError, OSError) as missing:
-        pytest.skip(str(missing))
-    done = chess_snn("games", "show", imported, "--png", "boards/mate.png")
-    assert done.returncode == 0, done.stderr
-    picture = (tmp_path / "boards" / "mate.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert struct.unpack(">II", picture[16:24]) == (480, 480)
-
-
-def test_without_cairosvg_it_says_what_to_install(refused, imported, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cairosvg", None)
-    assert "chess-snn[png]" in refused("games", "show", imported, "--png", "mate.png")
-    assert not (tmp_path / "mate.png").exists()
 
 
 # ``chess-snn games`` with recorded games of 2048.

@@ -105,7 +105,7 @@ def test_the_picture_shows_figures_curves_and_scores(folder):
         "positions/s          ▁█ 324", "time in the network  ▄▄ 75%",
         "random               ▇  0.850 (0.750 to 0.950)",
         "minimax:2            ▃  0.250 (0.150 to 0.350)",
-        "processes: ", "using", "free",
+        "disk ", "free",
     ):
         assert part in text
 

@@ -17,7 +17,6 @@ def content(folder):
 @pytest.mark.parametrize(("command", "option"), [
     (("games", "export", "campaign", "--out", "campaign/campaign.toml"), "--out"),
     (("games", "show", "campaign", "--svg", "campaign/checkpoints/board.svg"), "--svg"),
-    (("games", "show", "campaign", "--png", "campaign/plans/iter-000000.json"), "--png"),
     (("match", "random", "random", "--pgn", "campaign/games.pgn"), "--pgn"),
     (("match", "random", "random", "--json-file", "campaign/matches/new/x.json"), "--json-file"),
     (("rate", "campaign", "--out", "campaign/plans/new"), "--out"),

@@ -14,7 +14,6 @@ from chess_snn.campaign.integrity.gc import Disposable, dispose
 from chess_snn.campaign.store.notes import quarantine, read_notes, read_removals
 from chess_snn.campaign.store.plans import Length, newest_extension, read_plans, write_extension
 from chess_snn.data import (
-    commit_copy,
     copy_folder,
     create_text,
     link_folder,
@@ -91,7 +90,7 @@ def test_no_sync_of_an_artifact_can_be_left_out(tmp_path, commit, read, num_sync
 @pytest.mark.parametrize(("commit", "place"), [(commit_shard, SHARD), (commit_folder, FOLDER)])
 def test_copies_and_links_are_whole_or_absent(tmp_path, commit, place):
     def copy(root):
-        commit_copy(root / "copy" / "thing", copy_folder(root / place))
+        copy_folder(root / place, root / "copy" / "thing")
 
     def link(root):
         link_folder(root / place, root / "link" / "thing")

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from made_records import any_records, assert_same_records, make_records
 from shard_writers import records_of, write_for_ever, write_under_limit
 from stored_shards import forge, forge_files, zipped_part
+from waiting import wait_for
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
@@ -524,27 +525,16 @@ def processes():
     return context
 
 
-def wait_for(path):
-    wait_until(path.exists)
-
-
-def wait_until(is_there):
-    deadline = time.monotonic() + DEADLINE_S
-    while not is_there():
-        assert time.monotonic() < deadline, "it did not appear"
-        time.sleep(0.002)
-
-
 def kill_a_writer(processes, parent, delay_s):
     """Shards that are visible after kill -9 in the middle of writing, and what else is there."""
     parent.mkdir()
     writer = processes.Process(target=write_for_ever, args=(str(parent),), daemon=True)
     writer.start()
     try:
-        wait_for(parent / "shard-0000")
+        wait_for((parent / "shard-0000").exists)
         time.sleep(delay_s)
         # On a busy machine the writer may have done nothing meanwhile.
-        wait_until(lambda: any(parent.glob(".tmp-*")))
+        wait_for(lambda: any(parent.glob(".tmp-*")), poll_s=0.002)
     finally:
         writer.kill()
         writer.join(DEADLINE_S)

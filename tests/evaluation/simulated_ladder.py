@@ -3,7 +3,7 @@
 import numpy as np
 from simulated_games import chances
 
-from benchmarks.ladder import ladder_pairings
+from benchmarks.ladder import ladder_json, ladder_pairings
 from chess_snn.evaluation.ladder.ladder import Ladder, PairResults
 
 COLOUR, DRAWS = 30.0, 0.3
@@ -18,20 +18,13 @@ def play_pairs(elo_a, elo_b, num_pairs, stream):
 
 
 def pair_results(name_a, elo_a, name_b, elo_b, num_pairs, stream):
-    return PairResults(name_a, name_b, play_pairs(elo_a, elo_b, num_pairs, stream), 0, 0)
+    return PairResults(name_a, name_b, play_pairs(elo_a, elo_b, num_pairs, stream))
 
 
-def simulated_results(elos, num_pairs, stream):
+def simulated_ladder(elos, num_pairs, stream):
     """A round-robin between the players ``elos``: names to ratings, the weakest first."""
-    return [
-        pair_results(a, elos[a], b, elos[b], num_pairs, stream)
+    pairings = [
+        {"player_a": a, "player_b": b, "pairs": play_pairs(elos[a], elos[b], num_pairs, stream)}
         for a, b in ladder_pairings(list(elos))
     ]
-
-
-def simulated_ladder(elos, num_pairs, stream, max_plies=200):
-    return Ladder.of_results(
-        simulated_results(elos, num_pairs, stream), {}, max_plies=max_plies,
-        origin={"date": "2026-01-31T00:00:00+00:00", "command": "simulated", "seed": 0,
-                "version": "0"},
-    )
+    return Ladder.from_json(ladder_json(pairings, {}, max_plies=200, origin={}))

@@ -14,14 +14,15 @@ from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.strength.gating_match import decide
 from chess_snn.campaign.strength.match_schedule import player_name
 from chess_snn.campaign.strength.ratings import RatedCampaign
-from chess_snn.evaluation.comparison import SprtSettings, sprt
+from chess_snn.evaluation.comparison import SPRT_BOUND, sprt
 from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.evaluation.scores import PAIR_SCORES
 
 OPPONENTS = {"random": 0.0, "greedy": 900.0}
 COLOUR = 30.0
 CONFIG = CampaignConfig()
-FORMER = SprtSettings(0.0, 75.0)
+HYPOTHESES = CONFIG.promotion.elo0, CONFIG.promotion.elo1
+FORMER = 0.0, 75.0
 """The hypotheses of the rule of record 19, by which only an accepted candidate was promoted."""
 LEARNING = {
     "10 a generation": lambda n, stream: np.full(n, 10.0),
@@ -75,7 +76,7 @@ def champions(elos, draw_rate, stream, *, rule="now", max_openings=32, num_openi
     budget = CONFIG.evaluation.simulations
     names = [player_name(number, budget) for number in range(len(elos))]
     strengths = OPPONENTS | dict(zip(names, elos, strict=True))
-    test = FORMER if rule == "test" else promotion.test()
+    hypotheses = FORMER if rule == "test" else HYPOTHESES
     found = [0]
     for candidate in range(len(elos)):
         for opponent in OPPONENTS:
@@ -87,10 +88,10 @@ def champions(elos, draw_rate, stream, *, rule="now", max_openings=32, num_openi
             counts += campaign.play(
                 names[candidate], names[champion], strengths, promotion.openings_each
             )
-            if sprt(counts, test).state != "continue":
+            if sprt(counts, *hypotheses).state != "continue":
                 break
         if rule == "test":
-            is_promoted = sprt(counts, test).state == "accept"
+            is_promoted = sprt(counts, *hypotheses).state == "accept"
         else:
             facts = decide(
                 CONFIG, facts_of(candidate, champion, counts),
@@ -103,11 +104,11 @@ def champions(elos, draw_rate, stream, *, rule="now", max_openings=32, num_openi
 
 def facts_of(candidate, champion, counts, **others):
     """Facts of a gating match by its pairs."""
-    counts, test = np.array(counts), CONFIG.promotion.test()
-    looked = sprt(counts, test)
+    counts, (elo0, elo1) = np.array(counts), HYPOTHESES
+    looked = sprt(counts, elo0, elo1)
     return PromotionFacts(**{
         "candidate": candidate, "champion": champion, "verdict": "undecided", "llr": looked.llr,
-        "lower": looked.lower, "upper": looked.upper, "elo0": test.elo0, "elo1": test.elo1,
+        "lower": -SPRT_BOUND, "upper": SPRT_BOUND, "elo0": elo0, "elo1": elo1,
         "simulations": CONFIG.evaluation.simulations, "games": 2 * int(counts.sum()), "wins": 0,
         "draws": 0, "losses": 0, "truncated": 2 * int(counts.sum()), "pairs": counts.tolist(),
         "score": float(counts @ PAIR_SCORES / counts.sum()),

@@ -9,34 +9,34 @@ from hypothesis import strategies as st
 from made_games import made_match, scores_of
 
 from chess_snn.evaluation.comparison import (
-    compare,
     likelihood_of_superiority,
     probability_of_positive_sum,
 )
-from chess_snn.evaluation.match_result import MatchResult
-from chess_snn.evaluation.scores import PAIR_SCORES
+from chess_snn.evaluation.scores import PAIR_SCORES, pair_counts
+from chess_snn.types import Int64Array
 
 
-def match_of(points: list[float], void: int = 0) -> MatchResult:
+def counts_of(points: list[float], void: int = 0) -> Int64Array:
     """Player a makes so many points with each opening; the last ``void`` openings do not count."""
     scores = scores_of(points)
     scores[len(scores) - void :, 1] = np.nan
-    return made_match(scores)
+    return pair_counts(made_match(scores))
 
 
 def test_a_match_is_judged_by_its_pairs():
-    comparison = compare(match_of([2.0, 1.0, 2.0, 1.5, 1.0, 2.0]))
-    assert comparison.counts.tolist() == [0, 0, 2, 1, 3]
-    assert comparison.superiority == likelihood_of_superiority(comparison.counts) > 0.9
-    assert compare(match_of([2.0, 0.0, 1.0])).superiority == pytest.approx(0.5, abs=1e-9)
+    counts = counts_of([2.0, 1.0, 2.0, 1.5, 1.0, 2.0])
+    assert counts.tolist() == [0, 0, 2, 1, 3]
+    assert likelihood_of_superiority(counts) > 0.9
+    even = counts_of([2.0, 0.0, 1.0])
+    assert likelihood_of_superiority(even) == pytest.approx(0.5, abs=1e-9)
 
 
 def test_pairs_with_a_void_game_say_nothing():
-    assert compare(match_of([2.0, 0.0, 0.0], void=2)).counts.tolist() == [0, 0, 0, 0, 1]
-    assert compare(match_of([2.0], void=1)).superiority == pytest.approx(0.5)
+    assert counts_of([2.0, 0.0, 0.0], void=2).tolist() == [0, 0, 0, 0, 1]
+    assert likelihood_of_superiority(counts_of([2.0], void=1)) == pytest.approx(0.5)
 
 
-pair_counts = st.lists(st.integers(0, 300), min_size=5, max_size=5).map(np.array)
+some_counts = st.lists(st.integers(0, 300), min_size=5, max_size=5).map(np.array)
 
 
 def first_is_larger(a, b):
@@ -71,14 +71,14 @@ def test_is_the_share_of_the_posterior_above_one_half(counts):
     assert likelihood_of_superiority(np.array(counts)) == pytest.approx(share, abs=0.005)
 
 
-@given(pair_counts)
+@given(some_counts)
 def test_the_opponents_is_one_minus_it(counts):
     told = likelihood_of_superiority(counts)
     assert 0.0 <= told <= 1.0
     assert likelihood_of_superiority(counts[::-1]) == pytest.approx(1 - told, abs=1e-8)
 
 
-@given(pair_counts, st.integers(0, 3))
+@given(some_counts, st.integers(0, 3))
 def test_a_better_pair_makes_superiority_likelier(counts, score):
     worse, better = counts.copy(), counts.copy()
     worse[score] += 1

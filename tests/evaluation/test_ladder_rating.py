@@ -156,7 +156,7 @@ def games_on_ladder(ladder, player, elo, num_games, stream):
         lambda rung, number: match(
             player, rung, play_pairs(elo, RUNGS_BY_NAME[rung], BATCH_PAIRS, stream)
         ),
-    )
+    ).batches
 
 
 @pytest.mark.parametrize("elo", [150.0, 700.0, 1400.0])

@@ -8,7 +8,7 @@ from chess_snn.errors import ConfigError
 from chess_snn.evaluation.players import GreedyPlayer, MinimaxPlayer
 from chess_snn.games import minimax
 from chess_snn.games.minimax import WIN_VALUE, action_values
-from chess_snn.search import SearchSettings, make_tree_search
+from chess_snn.search import SearchSettings, make_search
 
 PAWNS = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
 
@@ -186,7 +186,7 @@ def test_every_position_of_a_solved_game_is_played_perfectly(kind):
     game, count = SubtractionGame(), len(HEAPS)
     batch = game.allocate(count)
     game.reset(batch, np.arange(count), HEAPS[:, None])
-    search = make_tree_search(
+    search = make_search(
         game, UniformEvaluator(), SearchSettings(kind=kind, finds_wins=False),
         simulations=SIMULATIONS, num_games=count,
     )

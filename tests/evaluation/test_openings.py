@@ -4,8 +4,7 @@ import chess.engine
 import numpy as np
 import pytest
 
-from chess_snn.errors import ConfigError, CorruptDataError
-from chess_snn.evaluation import openings
+from chess_snn.errors import ConfigError
 from chess_snn.evaluation.openings import (
     BookLine,
     book_openings,
@@ -155,12 +154,3 @@ def test_a_sample_is_even_in_the_eyes_of_stockfish(stockfish):
             if engine.id["name"] == "Stockfish 15.1":
                 assert centipawns == line.centipawns_white
             assert abs(centipawns) <= 2 * MOST_CENTIPAWNS
-
-
-@pytest.mark.parametrize("row", ["0001 +3 e2e4", "0000 +3", "0000 e2e4", "x"])
-def test_an_edited_book_is_refused(row, tmp_path, monkeypatch):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "openings.txt").write_text(f"# head\n{row}\n")
-    monkeypatch.setattr(openings.resources, "files", lambda package: tmp_path)
-    with pytest.raises(CorruptDataError, match="opening 0"):
-        read_book.__wrapped__()

@@ -21,8 +21,8 @@ class FirstActionEvaluator:
         assert num_legal.all(), "ended rows must not reach the network"
         logits = np.where(np.arange(legal_actions.shape[1]) < num_legal[:, None], 0.0, -np.inf)
         logits[:, 0] = 50.0
-        wdl = np.full((len(planes), 3), 1 / 3, np.float32)
-        return Evaluation.of_wdl(logits.astype(np.float32), wdl)
+        value, wdl = np.zeros(len(planes), np.float32), np.full((len(planes), 3), 1 / 3, np.float32)
+        return Evaluation(logits.astype(np.float32), value, wdl)
 
 
 @pytest.fixture(params=["random", "greedy", "minimax:2", "random~50", "minimax:2~50", "search"])

@@ -18,7 +18,7 @@ from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.comparison import (
     ERROR_RATE,
-    SprtSettings,
+    SPRT_BOUND,
     log_likelihood_ratio,
     sprt,
 )
@@ -84,8 +84,8 @@ def test_many_tests_at_once_are_each_by_itself():
 
 
 def test_no_pairs_decide_nothing():
-    result = sprt(np.zeros(5, np.int64), SprtSettings())
-    assert (result.state, result.llr, result.num_pairs) == ("continue", 0.0, 0)
+    result = sprt(np.zeros(5, np.int64), 0, 20)
+    assert (result.state, result.llr) == ("continue", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,15 @@ def test_no_pairs_decide_nothing():
      ([0, 0, 0, 60, 0], "accept"), ([0, 60, 0, 0, 0], "reject"), ([0, 0, 60, 0, 0], "reject")],
 )
 def test_states(counts, state):
-    result = sprt(np.array(counts), SprtSettings(elo0=0, elo1=20))
+    result = sprt(np.array(counts), 0, 20)
     assert result.state == state
-    assert result.num_pairs == sum(counts)
-    assert result.lower == pytest.approx(math.log(0.05))
-    assert result.upper == pytest.approx(-math.log(0.05))
-    assert (result.lower < result.llr < result.upper) == (state == "continue")
+    assert (abs(result.llr) < SPRT_BOUND) == (state == "continue")
     json.dumps(asdict(result), allow_nan=False)
 
 
 @pytest.mark.parametrize("counts", [[0, 0, 5, 0, 0], [0, 0, 0, 0, 3], [3, 0, 0, 0, 0]])
 def test_a_handful_of_equal_pairs_decides_nothing(counts):
-    assert sprt(np.array(counts), SprtSettings()).state == "continue"
+    assert sprt(np.array(counts), 0, 20).state == "continue"
 
 
 # Error rates
@@ -114,43 +111,38 @@ def test_a_handful_of_equal_pairs_decides_nothing(counts):
 
 def test_the_error_rate_bounds_each_end_by_itself():
     """By Ville's inequality a true `elo0` reaches a ratio of 1 / p with probability p."""
-    settings = PromotionSettings(elo0=-10, elo1=30)
-    result = sprt(np.array([2, 2, 2, 2, 2]), settings.test())
-    assert result.upper == pytest.approx(math.log(20))
-    assert result.lower == pytest.approx(-math.log(20))
+    assert pytest.approx(math.log(20)) == SPRT_BOUND
 
 
-def accepted_share(true_chances, settings, *, num_tests, pairs_each, stream):
+def accepted_share(true_chances, elo0, elo1, *, num_tests, pairs_each, stream):
     """Share of tests that accept; all go on until they end."""
     counts = np.zeros((num_tests, 5), np.int64)
     accepted, running = 0, np.arange(num_tests)
     while len(running):
         counts[running] += stream.multinomial(pairs_each, true_chances, size=len(running))
-        ratios = log_likelihood_ratio(counts[running], settings.elo0, settings.elo1)
-        accepted += np.count_nonzero(ratios >= settings.upper)
-        running = running[(ratios > settings.lower) & (ratios < settings.upper)]
+        ratios = log_likelihood_ratio(counts[running], elo0, elo1)
+        accepted += np.count_nonzero(ratios >= SPRT_BOUND)
+        running = running[np.abs(ratios) < SPRT_BOUND]
     return accepted / num_tests
 
 
-def check_error_rates(settings, draw_rate, opening_edge, *, num_tests, pairs_each):
+def check_error_rates(elo0, elo1, draw_rate, opening_edge, *, num_tests, pairs_each):
     stream = np.random.default_rng(6)
     false_accepts, accepts = (
-        accepted_share(pair_chances(elo, draw_rate, opening_edge), settings,
+        accepted_share(pair_chances(elo, draw_rate, opening_edge), elo0, elo1,
                        num_tests=num_tests, pairs_each=pairs_each, stream=stream)
-        for elo in (settings.elo0, settings.elo1)
+        for elo in (elo0, elo1)
     )
     assert false_accepts <= ERROR_RATE
     assert 1 - accepts <= ERROR_RATE
 
 
 @pytest.mark.parametrize(
-    ("settings", "draw_rate", "opening_edge"),
-    [(SprtSettings(0, 20), 0.3, 80), (SprtSettings(0, 60), 0.1, 0),
-     (SprtSettings(-20, 40), 0.6, 150),
-     (SprtSettings(0, 150), 0.3, 0)],
+    ("elo0", "elo1", "draw_rate", "opening_edge"),
+    [(0, 20, 0.3, 80), (0, 60, 0.1, 0), (-20, 40, 0.6, 150), (0, 150, 0.3, 0)],
 )
-def test_error_rates_are_within_their_bounds(settings, draw_rate, opening_edge):
-    check_error_rates(settings, draw_rate, opening_edge, num_tests=800, pairs_each=10)
+def test_error_rates_are_within_their_bounds(elo0, elo1, draw_rate, opening_edge):
+    check_error_rates(elo0, elo1, draw_rate, opening_edge, num_tests=800, pairs_each=10)
 
 
 @pytest.mark.slow
@@ -158,9 +150,7 @@ def test_error_rates_are_within_their_bounds(settings, draw_rate, opening_edge):
 @pytest.mark.parametrize("opening_edge", [0, 150])
 @pytest.mark.parametrize("elo1", [20, 50, 150])
 def test_error_rates_of_many_tests_are_within_their_bounds(elo1, draw_rate, opening_edge):
-    check_error_rates(
-        SprtSettings(0, elo1), draw_rate, opening_edge, num_tests=10_000, pairs_each=5
-    )
+    check_error_rates(0, elo1, draw_rate, opening_edge, num_tests=10_000, pairs_each=5)
 
 
 # Bad input
@@ -173,7 +163,7 @@ def test_error_rates_of_many_tests_are_within_their_bounds(elo1, draw_rate, open
 )
 def test_refuses_settings_out_of_range(values, message):
     with pytest.raises(ConfigError, match=message):
-        SprtSettings(**values)
+        PromotionSettings(**values)
 
 
 # The rule of promotion, in simulated campaigns and on the games of a real one.

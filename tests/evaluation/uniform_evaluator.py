@@ -11,4 +11,5 @@ class UniformEvaluator:
     def evaluate(self, planes, legal_actions, num_legal):
         listed = np.arange(legal_actions.shape[1]) < num_legal[:, None]
         logits = np.where(listed, 0.0, -np.inf).astype(np.float32)
-        return Evaluation.of_wdl(logits, np.full((len(planes), 3), 1 / 3, np.float32))
+        value, wdl = np.zeros(len(planes), np.float32), np.full((len(planes), 3), 1 / 3, np.float32)
+        return Evaluation(logits, value, wdl)

@@ -1,18 +1,22 @@
 """Real campaigns in processes of their own, to be killed and resumed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import psutil
 from small_campaigns import SMALL
+from waiting import assert_gone
 
 from chess_snn import failpoints
 
+ROOT = Path(__file__).parents[2]
 START_TIMEOUT_S = 900.0
 FINISH_TIMEOUT_S = 1800.0
 """Limits for a machine on which many others compute; nothing here is about pace."""
@@ -36,13 +40,27 @@ def launch(
         )
 
 
+@cache
+def all_failpoints() -> set[str]:
+    """The names of all failpoints in the product's sources."""
+    kinds = ("checkpoint", "shard")  # of folders that campaigns commit
+    found = set()
+    for package in ("chess_snn", "flows", "tasks"):
+        for file in (ROOT / package).rglob("*.py"):
+            for name in re.findall(r'^ +failpoint\(f?"([^"]+)"\)', file.read_text(), re.MULTILINE):
+                found |= {re.sub(r"\{(manifest\.)?kind\}", kind, name) for kind in kinds}
+    return found
+
+
 def faults_at(folder: Path, **actions: str) -> dict[str, str]:
     """The environment in which processes do ``actions``, once each; a double underscore is a dot.
 
     Whoever does one leaves a file of the failpoint's name in ``folder``, without its ``@2``.
     """
     folder.mkdir()
-    text = ",".join(f"{name.replace('__', '.')}={action}" for name, action in actions.items())
+    at = {name.replace("__", "."): action for name, action in actions.items()}
+    assert {name.partition("@")[0] for name in at} <= all_failpoints()
+    text = ",".join(f"{name}={action}" for name, action in at.items())
     return {failpoints.VARIABLE: text, failpoints.DIRECTORY_VARIABLE: str(folder)}
 
 
@@ -100,10 +118,3 @@ def kill_campaign(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert_gone(started)
-
-
-def assert_gone(processes: list[psutil.Process], within_s: float = 5.0) -> None:
-    """No process of the list is left, zombies aside."""
-    _, alive = psutil.wait_procs(processes, timeout=within_s)
-    left = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-    assert not left, [p.cmdline() for p in left]

@@ -5,7 +5,6 @@ does of it stands in test_damage_while_running.py.
 """
 
 import pickle
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from small_campaigns import stage_rebuilder
+from stored_shards import damage as flip_a_bit
 from stored_shards import forge_files
 
 from chess_snn.campaign import CampaignFolder
@@ -40,13 +40,6 @@ FILES_OF_A_CHECKPOINT = 4
 """Its manifest among them."""
 
 Damage = Callable[[Path], object]
-
-
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    stream = random.Random(path.name)
-    content[stream.randrange(len(content))] ^= 1 << stream.randrange(8)
-    path.write_bytes(content)
 
 
 def cut(path: Path) -> None:

@@ -41,11 +41,12 @@ def test_a_campaign_that_diverges_in_its_second_iteration_keeps_its_champion(
     # A network that grows begins with new moments.
     changed = settings(training__skip_limit=2, net__growth="[]")
     arguments = ["--dir", str(path), *SMALL_OPTIONS, *changed]
-    environment = faults_at(fired, **{"training.begins@2": "hold", "mlflow.recorded": "sleep:0"})
+    environment = faults_at(fired, **{"training.begins@2": "hold", "mlflow.recorded": "hold"})
     process = launch("start", *arguments, log=log, environment=environment)
-    # The second iteration has its games, the first is over and recorded.
-    for place in ("training.begins", "mlflow.recorded"):
-        wait_until((fired / place).exists, process, log)
+    # The first iteration is over and recorded, the second has its games.
+    wait_until((fired / "mlflow.recorded").exists, process, log)
+    (fired / "mlflow.recorded").unlink()
+    wait_until((fired / "training.begins").exists, process, log)
     kill_campaign(process)
     folder = CampaignFolder.open(path)
     champion, alias = champion_of(folder, read_receipts(folder)), champion_in_mlflow(folder)

@@ -1,4 +1,4 @@
-"""Positions as text: FEN, lines of UCI, openings. python-chess says what they mean."""
+"""Positions as text: FEN, lines of UCI. python-chess says what they mean."""
 
 import random
 from functools import cache
@@ -9,7 +9,6 @@ import pytest
 from damaged_inputs import changed_bytes, changed_words, either, fuzz, text_of
 
 from chess_snn.errors import IllegalMoveError, PositionError
-from chess_snn.evaluation import openings
 from chess_snn.games import get_game
 from chess_snn.games.chess import from_board, to_board
 from chess_snn.games.chess.layout import CLOCK_MASK, FULLMOVE_MASK
@@ -176,16 +175,3 @@ def _has_illegal(fen: str | None, moves: tuple[str, ...]) -> bool:
         except ValueError:
             return True
     return False
-
-
-@fuzz(
-    lambda: [str(line).encode() for line in openings.read_book()[:1]],
-    either(changed_bytes(), changed_words(*UCI_WORDS)),
-    b'0000"+17 b2b3 e7e5 c2c4 c7c6',
-    share=0.2,
-)
-def test_opening(data):
-    """A row of the shipped book."""
-    line = openings._parse(text_of(data), 0)
-    assert line.number == 0
-    assert line.moves

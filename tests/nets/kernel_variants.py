@@ -195,12 +195,10 @@ VARIANTS: list[Variant] = [
     *in_default_tests(norm_passes(4, "*bf16")),
     *norm_passes(4, "*fp32", is_slow=True),
     *norm_passes(1, "*bf16", is_slow=True),
-    *norm_passes(4, "*fp16", is_slow=True),
     *in_default_tests(neuron_passes(4, "*bf16")),
     *neuron_passes(4, "*fp32", is_slow=True),
     *neuron_passes(1, "*bf16", is_slow=True),
     *neuron_passes(8, "*bf16", is_slow=True),
-    *neuron_passes(4, "*fp16", is_slow=True),
     *(conv_form(ticks, channels, shortcut=True, levels=levels, architecture=architecture,
                 is_slow=architecture != 90)
       for ticks, channels, levels in ((4, 64, 0), (1, 128, 4)) for architecture in ARCHITECTURES),

@@ -13,7 +13,7 @@ from torch.nn.functional import conv2d
 from chess_snn.nets import NetConfig, build_network, freeze, net_config
 from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.gpu.conv_neuron import MOST_FUSED_TICKS, NUM_WARPS, FusedConv, choose_tiling
-from chess_snn.nets.inference_neurons import ReferenceNeurons
+from chess_snn.nets.inference_neurons import InferenceNeurons
 
 pytest.importorskip("triton", reason="triton is not installed: its kernels are not tested")
 
@@ -127,7 +127,7 @@ def currents(conv, x_TBCHW):
 def check(case, guards):
     """Every method of the layer gives what the reference gives."""
     conv, ours = layer(case)
-    neurons = ReferenceNeurons(case.config)
+    neurons = InferenceNeurons(case.config)
 
     def equal(found, expected):
         found = found.cpu()

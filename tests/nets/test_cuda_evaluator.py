@@ -175,7 +175,7 @@ def test_too_little_memory_is_remembered(spec, positions, monkeypatch):
     first = CudaEvaluator(frozen(spec, 0))
     evaluate(first, positions)
     second = first.renewed(frozen(spec, 1))
-    assert first.reduced_rows == second.reduced_rows == 48
+    assert first._limit.most == second._limit.most == 48
     np.testing.assert_allclose(
         evaluate(second, positions).legal_logits, expected.legal_logits, atol=1e-5
     )
@@ -249,7 +249,7 @@ def test_it_captures_again_after_a_capture_that_ran_out_of_memory(spec, position
     monkeypatch.setattr(InferenceNetwork, "answer", short_of_memory)
     for _ in range(6):
         evaluate(evaluator, positions)
-    assert evaluator.reduced_rows == 48
+    assert evaluator._limit.most == 48
 
 
 @pytest.mark.gpu

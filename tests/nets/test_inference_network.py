@@ -8,7 +8,7 @@ from torch.nn.functional import kl_div
 
 from chess_snn.errors import ConfigError
 from chess_snn.nets import NetConfig, build_network, freeze, net_config, network_digest
-from chess_snn.nets.inference_neurons import ReferenceNeurons
+from chess_snn.nets.inference_neurons import InferenceNeurons
 
 TINY = net_config("tiny")
 ODD = NetConfig(blocks=2, channels=5, value_channels=3, value_hidden=7, decay=0.6, threshold=0.7)
@@ -56,7 +56,7 @@ def test_compiled_neurons_give_the_references_logits(spec, positions, name, prec
     config, planes = CONFIGS[name], positions.tensor()
     network = trained_statistics(spec, config, planes)
     compiled = freeze(network, precision)
-    reference = freeze(network, precision, neurons=ReferenceNeurons(config))
+    reference = freeze(network, precision, neurons=InferenceNeurons(config))
     assert (compiled.neurons.kind, reference.neurons.kind) == ("compiled", "reference")
     with torch.inference_mode():
         ours, expected = compiled(planes), reference(planes)
@@ -97,7 +97,7 @@ def test_bf16_flips_few_spikes(spec, positions):
     assert 0 < flips < 0.1
 
 
-class RecordingNeurons(ReferenceNeurons):
+class RecordingNeurons(InferenceNeurons):
     """Keeps all that is fired."""
 
     def __init__(self, config):

@@ -68,4 +68,5 @@ def test_all_count_the_planes_that_it_sees(spec):
         network = build_network(spec, config, 6)
         assert network.stem.conv.in_channels == num_planes
         assert fold_layers(network).input_shape == (num_planes, 8, 8)
-        assert count_operations(spec, config).macs_of("stem") == 64 * 9 * num_planes * 32
+        stem = count_operations(spec, config).passes[0]
+        assert (stem.name, stem.macs) == ("stem", 64 * 9 * num_planes * 32)

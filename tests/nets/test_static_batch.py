@@ -1,6 +1,5 @@
 """Evaluators on devices of fixed batches and of too little memory."""
 
-import threading
 import weakref
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chess_snn.nets import build_network, freeze, make_evaluator, net_config
+from chess_snn.nets import CudaEvaluator, build_network, freeze, make_evaluator, net_config
 from chess_snn.nets.evaluator import LEAST_ROWS, RowLimit
 from chess_snn.nets.gpu.static_batch import (
     COLUMN_SIZES,
@@ -98,9 +97,8 @@ def test_every_row_is_answered_once_whatever_the_device_holds(num_rows, most, ro
     limit, seen = RowLimit(most), []
     limit.answer(slice(0, num_rows), small_device(room, seen))
     assert seen == list(range(num_rows))
-    reduced = limit.reduced_rows
-    assert (reduced is None) == (min(most, num_rows) <= room)
-    assert reduced is None or reduced <= room
+    assert (limit.most == most) == (min(most, num_rows) <= room)
+    assert limit.most == most or limit.most <= room
 
 
 def test_what_was_too_large_is_not_tried_again():
@@ -139,30 +137,27 @@ def test_a_device_that_holds_next_to_nothing_is_given_up():
     limit = RowLimit(4096)
     with pytest.raises(torch.OutOfMemoryError):
         limit.answer(slice(0, 4096), small_device(LEAST_ROWS - 1, []))
-    assert limit.reduced_rows == LEAST_ROWS
+    assert limit.most == LEAST_ROWS
 
 
 @pytest.mark.fault(13)
 def test_an_evaluator_answers_alike_in_smaller_calls(spec, positions, monkeypatch):
-    network, whole_answer = build_network(spec, net_config("tiny"), 0), InferenceNetwork.answer
-    with make_evaluator(network, chunk_size=96) as evaluator:
-        expected = evaluator.evaluate(
-            positions.planes, positions.legal_actions, positions.num_legal
-        )
-        assert evaluator.reduced_rows is None
-    failures = threading.Semaphore(0)
+    frozen = freeze(build_network(spec, net_config("tiny"), 0), "bf16")
+    whole_answer, sizes = InferenceNetwork.answer, []
 
     def short_of_memory(self, planes, *others):
-        if len(planes) > 50:
-            failures.release()
+        sizes.append(len(planes))
+        if len(planes) > 64:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
         return whole_answer(self, planes, *others)
 
+    def evaluate():
+        asked = positions.planes, positions.legal_actions, positions.num_legal
+        return CudaEvaluator(frozen).evaluate(*asked)
+
+    expected = evaluate()
     monkeypatch.setattr(InferenceNetwork, "answer", short_of_memory)
-    with make_evaluator(network, chunk_size=96) as evaluator:
-        answer = evaluator.evaluate(positions.planes, positions.legal_actions, positions.num_legal)
-        assert evaluator.reduced_rows == 48
-    assert failures.acquire(blocking=False)
-    assert not failures.acquire(blocking=False)
+    answer = evaluate()
+    assert sizes == [128, 64, 64]
     assert (answer.legal_logits == expected.legal_logits).all()
     assert (answer.wdl_stm == expected.wdl_stm).all()

@@ -18,7 +18,7 @@ from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.gpu.conv_neuron import FusedConv
 from chess_snn.nets.gpu.cuda_kernel import compile_cuda, has_cuda_bindings
 from chess_snn.nets.gpu.trunk import SOURCES, FusedTrunk, shape_of
-from chess_snn.nets.inference_neurons import ReferenceNeurons
+from chess_snn.nets.inference_neurons import InferenceNeurons
 from chess_snn.nets.model.planes import expand_planes
 
 pytest.importorskip("triton", reason="triton is not installed: no layers are fused")
@@ -89,7 +89,7 @@ def convs_of(config, seed):
 
 def reference(config, convs, current_BCHW):
     """Spikes and rates by convolutions in float64 and the reference's neurons."""
-    neurons = ReferenceNeurons(config)
+    neurons = InferenceNeurons(config)
 
     def currents(conv, x_TBCHW):
         weight, scale = round_weights(conv.weight)

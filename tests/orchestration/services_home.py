@@ -10,20 +10,20 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+from waiting import WAIT_S, wait_for  # noqa: F401 - tests import both from here
 
 from chess_snn.flows.prefect_access import CREDENTIALS_FILE
 from chess_snn.flows.server_processes import HOST
 from chess_snn.ports import free_port
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 300.0
 GONE_WITHIN_S = 30.0
 
 
@@ -144,11 +144,3 @@ def services_up(path: Path) -> Iterator[Home]:
     finally:
         for process in made.processes():
             process.kill()
-
-
-def wait_for(condition: Callable[[], object], what: str, timeout_s: float = WAIT_S) -> object:
-    deadline = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
-    return found

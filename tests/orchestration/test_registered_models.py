@@ -17,6 +17,7 @@ import pandas as pd  # noqa: E402
 from mlflow import pyfunc  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from mlflow_stores import made_version  # noqa: E402
+from stored_shards import damage as flip_a_bit  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
@@ -114,12 +115,6 @@ def best_move(uri: str, address: str) -> str:
         answer, = pyfunc.load_model(address).predict(pd.DataFrame({"fen": [START_FEN]}))
     move: str = answer["best_move"]
     return move
-
-
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(content)
 
 
 def test_a_version_is_read_with_its_settings_after_the_home_was_moved(home, digest):

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections import Counter
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from prefect.settings import (
     temporary_settings,
 )
 from prefect.states import Pending, Running, Scheduled
+from waiting import assert_gone, wait_for
 
 from chess_snn.errors import UsageError
 from chess_snn.flows import supervisor
@@ -42,7 +42,6 @@ pytest.importorskip("mlflow")
 psutil = pytest.importorskip("psutil")
 
 
-GONE_WITHIN_S = 5.0
 NUM_SHARDS = 8
 
 KILLED_CAMPAIGN = """
@@ -111,11 +110,6 @@ def run_states(name: str) -> tuple[Counter, Counter]:
     return Counter(r.state_name for r in flow_runs), Counter(r.state_name for r in task_runs)
 
 
-def all_gone(processes: list) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=GONE_WITHIN_S)
-    return all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
-
-
 @pytest.mark.slow
 def test_runs_and_mapped_tasks_are_completed_when_read_back(directory):
     with prefect_server(directory) as api_url:
@@ -154,7 +148,7 @@ def test_a_killed_campaign_leaves_no_process_and_its_runs_can_be_closed(director
         wait_for(lambda: run_states(name)[1]["Running"] >= 2)
     parent.kill()
     parent.wait()
-    assert all_gone(family)
+    assert_gone(family)
 
     with prefect_server(directory), get_client(sync_client=True) as client:
         assert run_states(name)[0] == {"Running": 2}
@@ -315,7 +309,7 @@ def test_mlflow_shows_the_campaign_and_is_gone_after_the_block(tmp_path):
         page = urllib.request.urlopen(url).read()
     assert "chess-snn" in names
     assert b"MLflow" in page
-    assert all_gone(family)
+    assert_gone(family)
 
 
 @pytest.mark.slow
@@ -332,17 +326,10 @@ def test_a_killed_viewer_leaves_no_mlflow_process(tmp_path):
     assert family
     parent.kill()
     parent.wait()
-    assert all_gone(family)
+    assert_gone(family)
 
 
 def test_a_given_mlflow_server_is_used_and_nothing_started(tmp_path):
     with mlflow_server(tmp_path, store="http://127.0.0.1:9") as url:
         assert url == "http://127.0.0.1:9"
     assert not list(tmp_path.iterdir())
-
-
-def wait_for(condition, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)

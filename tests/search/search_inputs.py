@@ -1,5 +1,6 @@
 """Positions and an evaluator with strong opinions that cost nothing."""
 
+import chess
 import numpy as np
 
 from chess_snn.games import get_game
@@ -33,7 +34,7 @@ class HashEvaluator:
         logits = np.where(behind, -np.inf, 3 * _unit(each)).astype(np.float32)
         win, loss = 0.5 * _unit(_mix(hashed)), 0.5 * _unit(_mix(hashed + np.uint64(1)))
         wdl = np.stack([win, 1 - win - loss, loss], axis=1).astype(np.float32)
-        return Evaluation.of_wdl(logits, wdl)
+        return Evaluation(logits, wdl[:, 0] - wdl[:, 2], wdl)
 
 
 def _mix(words):
@@ -50,12 +51,34 @@ class UninformedEvaluator:
     """Every action alike, every position even."""
 
     network_seconds = 0.0
-    reduced_rows = None
 
     def evaluate(self, planes, legal_actions, num_legal):
         behind = np.arange(legal_actions.shape[1]) >= num_legal[:, None]
         logits = np.where(behind, -np.inf, 0.0).astype(np.float32)
-        return Evaluation.of_wdl(logits, np.full((len(planes), 3), 1 / 3, np.float32))
+        value, wdl = np.zeros(len(planes), np.float32), np.full((len(planes), 3), 1 / 3, np.float32)
+        return Evaluation(logits, value, wdl)
+
+
+def keys(count):
+    return np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
+
+
+def run(search, batch, temperature=1.0, ply=7, chosen_keys=None):
+    count = len(batch)
+    return search.run(
+        batch, keys(count) if chosen_keys is None else chosen_keys,
+        np.full(count, ply, np.int32), np.full(count, temperature, np.float32),
+    )
+
+
+def position(fen=chess.STARTING_FEN, moves=""):
+    """One position of chess, after ``moves`` from ``fen``."""
+    game = get_game("chess")
+    batch = game.allocate(1)
+    game.reset(batch, np.zeros(1, np.int64), game.parse_state(fen)[None])
+    for move in moves.split():
+        game.step(batch, np.array([game.parse_action(batch.state[0], move)], np.int16))
+    return batch
 
 
 def chess_positions(count, seed=0, most_plies=60):

@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 from chance_inputs import HashReturns, SolvedReturns, random_boards
 from reference_search import ReferenceSearch
+from search_inputs import keys, run
 from tiny_2048 import Tiny2048
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.games.starts import random_legal_actions
-from chess_snn.search import (
-    GrowingTree,
-    SearchSettings,
-    make_match_search,
-    make_search,
-    make_tree_search,
-    tree_bytes,
-)
+from chess_snn.search import GrowingTree, SearchSettings, make_search, tree_bytes
 from chess_snn.search.trees import NO_NODE, allocate_trees, visits_and_sums
 
 GAME = get_game("2048")
@@ -30,20 +24,8 @@ KINDS = {
 }
 
 
-def keys(count):
-    return np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
-
-
-def run(search, batch, temperature=1.0, chosen_keys=None):
-    count = len(batch)
-    return search.run(
-        batch, keys(count) if chosen_keys is None else chosen_keys,
-        np.full(count, 7, np.int32), np.full(count, temperature, np.float32),
-    )
-
-
 def tree_search(game, kind, simulations, num_games, evaluator=None, **changes):
-    return make_tree_search(
+    return make_search(
         game, evaluator or HashReturns(), dataclasses.replace(KINDS[kind], **changes),
         simulations=simulations, num_games=num_games,
     )
@@ -327,9 +309,10 @@ def test_the_networks_own_value_can_be_reported(kind):
 def test_a_match_of_one_player_looks_at_as_many_actions_as_self_play():
     batch = positions(GAME, 8)
     found = []
-    for make in (make_match_search, make_search):
-        search = make(
-            GAME, HashReturns(), KINDS["gumbel"], simulations=4, num_games=len(batch)
+    for in_play in (True, False):
+        search = make_search(
+            GAME, HashReturns(), KINDS["gumbel"], simulations=4, num_games=len(batch),
+            in_play=in_play,
         )
         run(search, batch, temperature=0.0)
         found.append([list(search.inspect(row).visits) for row in range(len(batch))])

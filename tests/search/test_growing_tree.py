@@ -3,12 +3,12 @@
 import chess
 import numpy as np
 import pytest
-from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
+from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions, position
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.games.chess import move_of_action
-from chess_snn.search import GrowingTree, SearchSettings, make_tree_search
+from chess_snn.search import GrowingTree, SearchSettings, make_search
 from chess_snn.search.trees import visits_and_sums
 
 GAME = get_game("chess")
@@ -20,14 +20,6 @@ ALL = pytest.mark.parametrize(
 )
 MATE_IN_TWO = "7k/8/5K2/8/8/8/8/6R1 w - - 0 1"
 LOST_IN_TWO = "7k/8/6K1/8/8/8/8/R7 b - - 0 1"
-
-
-def position(fen=chess.STARTING_FEN, moves=""):
-    batch = GAME.allocate(1)
-    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(fen)[None])
-    for move in moves.split():
-        GAME.step(batch, np.array([GAME.parse_action(batch.state[0], move)], np.int16))
-    return batch
 
 
 def growing(batch, evaluator=None, settings=SETTINGS, memory_mib=2, most_leaves=8, **options):
@@ -86,7 +78,7 @@ def check_sums(tree):
 
 @pytest.mark.parametrize("simulations", [1, 60, 300])
 def test_one_leaf_a_wave_is_the_puct_search_to_the_bit(simulations):
-    search = make_tree_search(GAME, HashEvaluator(), SETTINGS, simulations=simulations, num_games=1)
+    search = make_search(GAME, HashEvaluator(), SETTINGS, simulations=simulations, num_games=1)
     for row in range(3):
         batch = chess_positions(30).take(np.array([9 * row]))
         search.run(batch, np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(1, np.float32))

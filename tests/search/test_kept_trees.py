@@ -12,7 +12,7 @@ from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.openings import random_openings
 from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
-from chess_snn.search import GrowingTree, SearchSettings, make_match_search, make_search
+from chess_snn.search import GrowingTree, SearchSettings, make_search
 
 GAME = get_game("chess")
 SETTINGS = SearchSettings(kind="puct", noise_share=0.0)
@@ -20,8 +20,9 @@ SIMULATIONS = 100
 
 
 def match_search(settings=SETTINGS, simulations=SIMULATIONS, num_games=1, game=GAME):
-    return make_match_search(
-        game, HashEvaluator(), settings, simulations=simulations, num_games=num_games
+    return make_search(
+        game, HashEvaluator(), settings, simulations=simulations, num_games=num_games,
+        in_play=True, keeps_trees=True,
     )
 
 
@@ -161,7 +162,10 @@ class CertainEvaluator(UninformedEvaluator):
 def test_a_tree_with_no_room_for_another_search_begins_anew():
     batch = GAME.allocate(1)
     GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(chess.STARTING_FEN)[None])
-    search = make_match_search(GAME, CertainEvaluator(), SETTINGS, simulations=4, num_games=1)
+    search = make_search(
+        GAME, CertainEvaluator(), SETTINGS, simulations=4, num_games=1, in_play=True,
+        keeps_trees=True,
+    )
     visits = []
     for ply in range(0, 12, 2):
         run(search, batch, keys_of(1), ply)

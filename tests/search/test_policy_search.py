@@ -172,7 +172,8 @@ class Fixed:
         self._logits = logits
 
     def evaluate(self, planes, legal_actions, num_legal):
-        return Evaluation.of_wdl(self._logits, np.zeros((len(planes), 3), np.float32))
+        value, wdl = np.zeros(len(planes), np.float32), np.zeros((len(planes), 3), np.float32)
+        return Evaluation(self._logits, value, wdl)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 2.0])

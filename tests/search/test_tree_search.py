@@ -6,17 +6,11 @@ import chess
 import numpy as np
 import pytest
 from reference_search import Node, ReferenceSearch
-from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
+from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions, keys, position, run
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.search import (
-    PolicySearch,
-    SearchSettings,
-    make_match_search,
-    make_search,
-    make_tree_search,
-)
+from chess_snn.search import PolicySearch, SearchSettings, make_search
 from chess_snn.search.descent import RULE_CHOOSES, descend
 from chess_snn.search.gumbel import Candidates, conclude, halving_table
 from chess_snn.search.puct import draw_gamma
@@ -29,30 +23,10 @@ BELOW = SearchSettings(kind="gumbel", below_root="puct")
 KINDS = {"gumbel": GUMBEL, "puct": QUIET_PUCT, "puct below": BELOW}
 
 
-def keys(count):
-    return np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
-
-
-def run(search, batch, temperature=1.0, ply=7, chosen_keys=None):
-    count = len(batch)
-    return search.run(
-        batch, keys(count) if chosen_keys is None else chosen_keys,
-        np.full(count, ply, np.int32), np.full(count, temperature, np.float32),
-    )
-
-
 def tree_search(settings, simulations, num_games, evaluator=None):
-    return make_tree_search(
+    return make_search(
         GAME, evaluator or HashEvaluator(), settings, simulations=simulations, num_games=num_games
     )
-
-
-def position(fen, moves=""):
-    batch = GAME.allocate(1)
-    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(fen)[None])
-    for move in moves.split():
-        GAME.step(batch, np.array([GAME.parse_action(batch.state[0], move)], np.int16))
-    return batch
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -359,8 +333,6 @@ def test_what_does_not_fit_is_an_error_before_any_work():
     with pytest.raises(ConfigError, match=r"search\.memory_mib = 64"):
         tree_search(dataclasses.replace(GUMBEL, memory_mib=64), 800, 256)
     with pytest.raises(ConfigError, match="simulations"):
-        tree_search(GUMBEL, 0, 1)
-    with pytest.raises(ConfigError, match="simulations"):
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=-1, num_games=1)
     with pytest.raises(ConfigError, match="simulations"):
         make_search(GAME, HashEvaluator(), GUMBEL, simulations=10**6, num_games=1)
@@ -385,8 +357,10 @@ class CountingEvaluator(UninformedEvaluator):
 def test_a_match_looks_deeper_into_fewer_actions_than_self_play(simulations, looked_at):
     batch = position(chess.STARTING_FEN)
     searches = [
-        make(GAME, HashEvaluator(), GUMBEL, simulations=simulations, num_games=1)
-        for make in (make_match_search, make_search)
+        make_search(
+            GAME, HashEvaluator(), GUMBEL, simulations=simulations, num_games=1, in_play=in_play
+        )
+        for in_play in (True, False)
     ]
     for search in searches:
         run(search, batch, temperature=0.0)

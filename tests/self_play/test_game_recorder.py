@@ -199,7 +199,7 @@ def test_statistics_of_four_games_by_hand():
     )
     wanted = {
         "plies_mean": 20.0, "white_rate": 1 / 4, "draw_rate": 1 / 4, "black_rate": 1 / 2,
-        "truncated_rate": 1 / 4, "ordinary_draw_rate": 1 / 3, "ordinary_plies_mean": 55 / 3,
+        "truncated_rate": 1 / 4, "ordinary_draw_rate": 1 / 3,
         "practice_win_rate": 1.0, "mean_abs_value": 0.5,
         "entropy_ratio": 0.75, "network_share": 0.75,
     }
@@ -215,7 +215,7 @@ def test_a_cut_practice_game_is_not_won():
 
 def test_rates_of_games_there_are_none_of_are_not_numbers():
     counted = statistics(RESTARTED)
-    for name in ("ordinary_draw_rate", "ordinary_plies_mean", "practice_win_rate"):
+    for name in ("ordinary_draw_rate", "practice_win_rate"):
         assert math.isnan(getattr(counted, name))
 
 

@@ -188,15 +188,17 @@ def test_statistics_are_those_of_the_records(played):
     assert 0 < statistics.network_seconds < statistics.seconds
 
 
-@pytest.mark.parametrize(("groups", "count"), [(1, 1), (1, 64), (2, 9), (3, 5)])
+@pytest.mark.parametrize(("groups", "count"), [(1, 1), (1, 64), (2, 9), (3, 5), (12, 5)])
 def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
     arguments = {"num_games": 30, "seed": 7, "restarts": earlier_rows()}
-    together, _ = play_games(GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, **arguments)
+    together, alone = play_games(GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, **arguments)
     assert set(together.start_kinds) == {0, 1, 2}
-    records, _ = play_games(
+    records, statistics = play_games(
         GAME, [MaterialSearch(GAME)] * groups, concurrent(OF_ALL_KINDS, count), **arguments
     )
     assert_same_games(records, together)
+    assert statistics.terminations == alone.terminations
+    assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)
     few, _ = play_games(
         GAME, [MaterialSearch(GAME)] * groups, OF_ALL_KINDS, **arguments | {"num_games": 11}
     )
@@ -439,14 +441,3 @@ def test_no_games_are_refused(search, num_games):
 def test_a_moment_outside_the_campaign_is_refused(search, progress):
     with pytest.raises(ConfigError, match="progress"):
         play_games(GAME, [search], SHORT, num_games=3, seed=0, progress=progress)
-
-
-@pytest.mark.parametrize("groups", [2, 3, 9])
-def test_games_do_not_depend_on_their_groups(search, groups):
-    together, alone = play_games(GAME, [search], concurrent(SHORT, 8), num_games=8, seed=5)
-    records, statistics = play_games(
-        GAME, [search] * groups, concurrent(SHORT, 8), num_games=8, seed=5
-    )
-    assert_same_games(records, together)
-    assert statistics.terminations == alone.terminations
-    assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)

@@ -136,8 +136,6 @@ def state_of(trainer):
         for index, parameter in enumerate(settings["params"]):
             for name, tensor in trainer.optimizer.state[parameter].items():
                 state[f"optimizer.{group}.{index}.{name}"] = tensor.clone()
-    for name, tensor in trainer.loss_scale.state().items():
-        state[f"loss_scale.{name}"] = tensor.clone()
     return state
 
 

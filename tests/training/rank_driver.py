@@ -59,8 +59,6 @@ class Case:
     """``oom``, ``freeze``, ``sleep``, ``kill``, ``settings``, ``window`` or ``stream``."""
     fault_rank: int = 1
     fault_step: int = 2
-    loss_scale: float = 0.0
-    """First scale of training in fp16; 0 for the default."""
     is_supervised: bool = False
     """Whether it is a schedule through the shard as a dataset, 2 epochs with checkpoints."""
     is_refused: bool = False
@@ -78,8 +76,6 @@ class Outcome:
     counts: list
     """Micro-batches of each rank, by step."""
     micro_batches: list
-    scales: list
-    """Loss scale after each step."""
     holdout: list
     """Value loss on held-out games before and after."""
     state: dict
@@ -101,7 +97,7 @@ def learn(case, shard, folder, ranks=ALONE):
     trainer, points = train_supervised(GAME, schedule, begin, folder, ranks=ranks)
     figures = [[point.get(name) for name in LEARNT_FIGURES] for point in points]
     state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
-    return Outcome(figures, [], [], [], [], [], state)
+    return Outcome(figures, [], [], [], [], state)
 
 
 def case_network():
@@ -123,9 +119,7 @@ def train(case, shard, ranks=ALONE):
     trainer = Trainer(GAME, case_network(), TrainingSettings(**settings), seed, ranks=ranks)
     seen = watch_rows(window)
     plan = IterationPlan(case.steps, 0.0, 1.0)
-    if case.loss_scale:
-        trainer.loss_scale.factor.fill_(case.loss_scale)
-    outcome = Outcome([], [], [], [], [], [measure_holdout(trainer, window).value_loss], {})
+    outcome = Outcome([], [], [], [], [measure_holdout(trainer, window).value_loss], {})
     for step in range(case.steps):
         if is_bad and step == case.fault_step:
             break_down(case.fault, trainer)
@@ -138,7 +132,6 @@ def train(case, shard, ranks=ALONE):
             report.spike_rate or 0.0,
         ])
         outcome.rows.append(seen[-1])
-        outcome.scales.append(report.loss_scale)
         outcome.micro_batches += [list(astuple(use)) for use in report.micro_batches]
     outcome.holdout.append(measure_holdout(trainer, window).value_loss)
     outcome.state = {k: v.clone().contiguous() for k, v in trainer.network.state_dict().items()}
@@ -204,7 +197,7 @@ def main(file):
                 continue
             save_file(outcome.state, stem.with_suffix(".safetensors"))
             body = {name: getattr(outcome, name) for name in
-                    ("figures", "rows", "counts", "micro_batches", "scales", "holdout")}
+                    ("figures", "rows", "counts", "micro_batches", "holdout")}
             stem.with_suffix(".json").write_text(json.dumps(body))
     threads = []
     for name in Path("/proc/self/task").glob("*/comm"):

@@ -1,14 +1,11 @@
 """Checkpoints: going on equals not having stopped, and damage is refused."""
 
 import json
-import os
 import pickle
-import shutil
 
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save
 
 from chess_snn.data import read_manifest, staged_folder
 from chess_snn.errors import CorruptDataError, UnknownVersionError
@@ -21,7 +18,6 @@ from chess_snn.training import (
     load_trainer,
     save_checkpoint,
 )
-from chess_snn.training.gradients import FIRST_SCALE
 
 FILES = ["MANIFEST.json", "optimizer.safetensors", "trainer.json", "weights.safetensors"]
 PLAN = IterationPlan(num_steps=8, progress_first=1 / 3, progress_last=2 / 3)
@@ -49,7 +45,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
     "stop_at", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(5, marks=pytest.mark.slow)]
 )
@@ -139,45 +135,6 @@ def test_a_second_save_returns_what_is_committed(trained, window, tmp_path):
     assert names_in(tmp_path) == ["gen"]  # nothing temporary is left
 
 
-def flip_a_byte(path):
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
-def cut_a_byte(path):
-    os.truncate(path, path.stat().st_size - 1)
-
-
-def remove(path):
-    path.unlink()
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("harm", [flip_a_byte, cut_a_byte, remove])
-def test_a_damaged_file_is_refused(saved, game, tmp_path, name, harm):
-    folder = tmp_path / "gen"
-    shutil.copytree(saved, folder)
-    harm(folder / name)
-    with pytest.raises(CorruptDataError, match=name):
-        load_trainer(folder, game)
-
-
-def test_an_undamaged_copy_is_accepted(saved, game, tmp_path):
-    shutil.copytree(saved, tmp_path / "gen")
-    assert load_trainer(tmp_path / "gen", game).steps_done == 2
-
-
-class TouchesAFile:
-    """A pickle may do this to any program that loads it."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mknod, (str(self.path),)
-
-
 def recommit(source, target, replace):
     """Commit the files of ``source`` anew under a valid manifest, some with other bytes."""
     with staged_folder(target) as stage:
@@ -188,56 +145,6 @@ def recommit(source, target, replace):
     return target
 
 
-def loss_scale_in(folder, change):
-    """Files of ``folder`` with a change in the state of its loss scale."""
-    tensors = load_file(folder / "optimizer.safetensors")
-    change(tensors)
-    return {"optimizer.safetensors": save(tensors)}
-
-
-def test_in_fp16_a_checkpoint_without_a_scale_begins_with_the_first(
-    new_trainer, window, game, tmp_path
-):
-    trainer = new_trainer(precision="fp16")
-    trainer.loss_scale.factor.fill_(64.0)
-    trainer.run(window, PLAN, stop_at=1)
-    save_checkpoint(tmp_path / "gen", trainer, {})
-    assert load_trainer(tmp_path / "gen", game).loss_scale.value() == 64
-
-    def remove_scale(tensors):
-        del tensors["loss_scale.factor"], tensors["loss_scale.good_steps"]
-
-    without = loss_scale_in(tmp_path / "gen", remove_scale)
-    loaded = load_trainer(recommit(tmp_path / "gen", tmp_path / "without", without), game)
-    assert loaded.loss_scale.value() == FIRST_SCALE
-
-
-def test_a_scale_that_is_none_is_refused(saved, new_trainer, game, tmp_path):
-    other = loss_scale_in(saved, lambda tensors: tensors.update({
-        "loss_scale.factor": torch.tensor(64.0)
-    }))
-    with pytest.raises(UnknownVersionError):
-        load_trainer(recommit(saved, tmp_path / "bf16", other), game)
-    save_checkpoint(tmp_path / "gen", new_trainer(precision="fp16"), {})
-    two = loss_scale_in(tmp_path / "gen", lambda tensors: tensors.update({
-        "loss_scale.factor": torch.tensor([64.0, 32.0])
-    }))
-    with pytest.raises(UnknownVersionError, match=r"loss_scale.factor .*\[2\]"):
-        load_trainer(recommit(tmp_path / "gen", tmp_path / "two", two), game)
-
-
-@pytest.mark.parametrize("name", ["optimizer.safetensors", "weights.safetensors"])
-def test_a_pickle_under_a_valid_manifest_is_refused_unopened(saved, game, tmp_path, name):
-    touched = tmp_path / "touched"
-    content = pickle.dumps(TouchesAFile(touched))
-    folder = recommit(saved, tmp_path / "gen", {name: content})
-    with pytest.raises(CorruptDataError):
-        load_trainer(folder, game)
-    assert not touched.exists()
-    pickle.loads(content)
-    assert touched.exists()  # it would have done harm
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -245,9 +152,10 @@ def test_a_pickle_under_a_valid_manifest_is_refused_unopened(saved, game, tmp_pa
         lambda state: state.pop("settings"),
         lambda state: state.pop("steps_done"),
         lambda state: state["settings"].update(momentum=0.9),
+        lambda state: state["settings"].update(precision="fp16"),
         lambda state: state["sampling_rng"].update(bit_generator="MT19937"),
     ],
-    ids=["seed", "settings", "steps_done", "unknown setting", "other generator"],
+    ids=["seed", "settings", "steps_done", "unknown setting", "fp16", "other generator"],
 )
 def test_a_state_of_another_version_is_refused(saved, game, tmp_path, change):
     state = json.loads((saved / "trainer.json").read_text())

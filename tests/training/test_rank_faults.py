@@ -11,6 +11,7 @@ import psutil
 import pytest
 from rank_driver import Case
 from rank_group import driver_environment, write_task
+from waiting import assert_gone, wait_for
 
 from chess_snn.errors import RankLostError, UsageError
 from chess_snn.training.rank_launch import run_ranks
@@ -18,8 +19,6 @@ from chess_snn.training.rank_launch import run_ranks
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 LONG = Case("long", steps=100_000)
-GONE_WITHIN_S = 5.0
-"""Time that is promised."""
 
 PARENT = """
 import sys
@@ -46,15 +45,6 @@ def our_ranks(file):
     return found
 
 
-def assert_gone(file):
-    _, alive = psutil.wait_procs(our_ranks(file), timeout=GONE_WITHIN_S)
-    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-
-
-def is_rank(process):
-    return "rank_driver" in process.info["cmdline"]
-
-
 def launch(file, then=None):
     """Run ranks here; ``then`` is called once they have begun."""
     lines = []
@@ -68,21 +58,13 @@ def launch(file, then=None):
     return lines
 
 
-def wait_for(find, count):
-    deadline = time.monotonic() + 120
-    while len(found := find()) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return found
-
-
 def test_ranks_come_to_their_end(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c")])
     assert launch(file) == ["begun"]
     figures = [json.loads((tmp_path / "g" / f"c-{rank}.json").read_text())["figures"]
                for rank in (0, 1)]
     assert figures[0] == figures[1]
-    assert_gone(file)
+    assert_gone(our_ranks(file))
 
 
 @pytest.mark.fault(7)
@@ -90,14 +72,14 @@ def test_a_killed_rank_is_named_and_the_others_end(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="kill", steps=50_000)])
     with pytest.raises(RankLostError, match=r"^rank 1 \(process \d+\) .*SIGKILL"):
         launch(file)
-    assert_gone(file)
+    assert_gone(our_ranks(file))
 
 
 def test_a_rank_that_aborts_is_named_with_the_end_of_its_log(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="abort", steps=50_000)])
     with pytest.raises(RankLostError, match=r"(?s)^rank 1 .*SIGABRT.*after 42 errors"):
         launch(file)
-    assert_gone(file)
+    assert_gone(our_ranks(file))
 
 
 @pytest.mark.fault(5)
@@ -110,12 +92,11 @@ def test_a_killed_parent_takes_its_ranks_along(searched_shard, tmp_path):
     )
     try:
         assert parent.stdout.readline() == b"begun\n"
-        ranks = wait_for(lambda: [p for p in our_ranks(file) if is_rank(p)], 2)
-        assert len(ranks) == 2
+        wait_for(lambda: sum("rank_driver" in p.info["cmdline"] for p in our_ranks(file)) == 2)
     finally:
         parent.kill()
         parent.wait()
-    assert_gone(file)
+    assert_gone(our_ranks(file))
     assert list(scratch.iterdir()) == []
 
 
@@ -129,14 +110,14 @@ def test_a_rank_that_hangs_is_named(searched_shard, tmp_path, fault):
     with pytest.raises(RankLostError, match=r"^rank 1 \(process \d+ on .+\) "):
         launch(file)
     assert time.monotonic() - began < 120
-    assert_gone(file)
+    assert_gone(our_ranks(file))
 
 
 def test_what_a_rank_raises_is_raised_here(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [Case("c", fault="settings")])
     with pytest.raises(UsageError, match=r"training\.weight_decay = 0\.5"):
         launch(file)
-    assert_gone(file)
+    assert_gone(our_ranks(file))
 
 
 @pytest.mark.fault(22)
@@ -144,4 +125,4 @@ def test_ctrl_c_ends_them_all(searched_shard, tmp_path):
     file = write_task(tmp_path / "g", searched_shard, [LONG])
     with pytest.raises(KeyboardInterrupt):
         launch(file, then=lambda: os.kill(os.getpid(), signal.SIGINT))
-    assert_gone(file)
+    assert_gone(our_ranks(file))

@@ -25,12 +25,8 @@ REFUSED = {
     "settings": "training.weight_decay", "window": "replay window", "stream": "stream of samples",
 }
 """Differences of one rank, and the names under which the others see them."""
-FP16 = Case(
-    "fp16", {"batch_size": 32, "precision": "fp16", "skip_limit": 0}, steps=12, loss_scale=2.0**24
-)
-"""Two micro-batches, of which two ranks add up what one process does, in the same order."""
 LEARN = Case("learn", {"batch_size": 512, "micro_batch": 256}, is_supervised=True)
-"""The same two micro-batches, from a dataset."""
+"""From a dataset, two micro-batches: two ranks add up what one process does, in the same order."""
 TOO_FEW_PARTS = Case("few", {"micro_batch": 48}, is_refused=True)
 REFUSED_CASES = [Case(fault, fault=fault, is_refused=True) for fault in REFUSED]
 PAIR = 2
@@ -47,7 +43,7 @@ def groups(searched_shard, tmp_path_factory):
     @functools.cache
     def group_of(size):
         folder = tmp_path_factory.mktemp(f"group-of-{size}")
-        pair = [FP16, LEARN] if size == PAIR else []
+        pair = [LEARN] if size == PAIR else []
         run_group(folder, searched_shard, [*REFUSED_CASES, TOO_FEW_PARTS, *CASES, *pair], size)
         return folder
 
@@ -128,17 +124,6 @@ def test_three_ranks_share_four_micro_batches(outcomes):
     first = outcomes("even", 3)[0]
     assert first.counts == [[2, 1, 1]] * EVEN.steps
     assert [len(outcome.rows[0]) for outcome in outcomes("short", 3)] == [32, 16, 8]
-
-
-def test_in_fp16_two_ranks_find_the_scale_and_the_bits_of_one_process(outcomes, searched_shard):
-    expected = train(FP16, searched_shard)
-    assert expected.scales[0] < FP16.loss_scale, "nothing overflowed"
-    assert expected.scales[-1] == expected.scales[-2], "nothing else was done"
-    for outcome in outcomes("fp16", PAIR):
-        assert outcome.scales == expected.scales
-        assert outcome.figures == expected.figures
-        for name, tensor in expected.state.items():
-            assert torch.equal(outcome.state[name], tensor), name
 
 
 def test_from_given_games_two_ranks_learn_the_bits_of_one_process(

@@ -24,7 +24,7 @@ from chess_snn.campaign.configuration.loading import config_values  # noqa: E402
 from chess_snn.campaign.models.references import find_model  # noqa: E402
 from chess_snn.campaign.models.versions import campaign_versions  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
-from chess_snn.nets import count_spikes, network_input, record_activity  # noqa: E402
+from chess_snn.nets import Network, count_spikes, network_input, record_activity  # noqa: E402
 from chess_snn.training import WEIGHTS  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -402,8 +402,11 @@ def planes_of(fen: str) -> torch.Tensor:
 
 
 def spikes_at_start(model: str) -> float:
-    network = find_model(model).load(get_game("chess"))
-    return count_spikes(network, planes_of(chess.STARTING_FEN)).per_evaluation
+    return spikes_of(find_model(model).load(get_game("chess")), planes_of(chess.STARTING_FEN))
+
+
+def spikes_of(network: Network, planes: torch.Tensor) -> float:
+    return sum(layer.spikes for layer in count_spikes(network, planes).layers.values())
 
 
 LIT_CELLS = """() => [...document.querySelectorAll('#chess-spikes canvas')].map(canvas => {
@@ -430,7 +433,7 @@ def test_spikes_on_the_canvas_follow_the_position_and_match_the_counts(opened):
     for fen in (chess.STARTING_FEN, CASTLING):
         opened.load(fen)
         planes = planes_of(fen)
-        opened.wait_for_spikes(count_spikes(network, planes).per_evaluation)
+        opened.wait_for_spikes(spikes_of(network, planes))
         layers = record_activity(network, planes)[0]
         wanted = [int(np.count_nonzero(layer.spikes_TX.sum(0))) for layer in layers.values()]
         lit = opened.page.evaluate(LIT_CELLS)

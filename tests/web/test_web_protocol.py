@@ -114,7 +114,7 @@ def spikes_counted(game_name: str, state: np.ndarray) -> float:
     game = get_game(game_name)
     network = find_model(SHIPPED[game_name]).load(game)
     planes = network_input(game.planes(state[None]), game.spec.board_shape)
-    return count_spikes(network, planes).per_evaluation
+    return sum(layer.spikes for layer in count_spikes(network, planes).layers.values())
 
 
 def test_spikes_are_those_that_analyse_counts(browser):

@@ -12,7 +12,6 @@ from chess_snn.campaign.configuration.pace import (
 )
 from chess_snn.data import check_td_lambda
 from chess_snn.errors import ConfigError
-from chess_snn.evaluation.comparison import Elo, SprtSettings
 from chess_snn.evaluation.engines.player import parse_engine
 from chess_snn.evaluation.named_players import check_player, make_player
 from chess_snn.evaluation.openings import OpeningSource, check_book
@@ -199,10 +198,10 @@ class PromotionSettings:
     """Promotes a candidate by `sprt`, a match against the champion, or by `score`, its mean score
     over the opponents. With `sprt` a sequential test ends the match, or its openings are played;
     then the candidate is promoted unless all games so far rate it below the champion."""
-    elo0: Elo = -75.0
+    elo0: float = Field(default=-75.0, ge=-1000, le=1000)
     """Hypothesis of the test: the candidate is this many Elo points above the champion (below, if
     negative). The match ends early once the games favour one hypothesis clearly."""
-    elo1: Elo = 75.0
+    elo1: float = Field(default=75.0, ge=-1000, le=1000)
     """The other hypothesis of the test; above `promotion.elo0`. Half the distance takes four times
     the games."""
     max_openings: int = Field(default=32, ge=1, le=100_000)
@@ -214,11 +213,10 @@ class PromotionSettings:
     this."""
 
     def __post_init__(self) -> None:
-        self.test()  # refuses elo1 <= elo0
-
-    def test(self) -> SprtSettings:
-        """The hypotheses."""
-        return SprtSettings(self.elo0, self.elo1)
+        if self.elo0 >= self.elo1:
+            raise ConfigError(
+                f"promotion.elo1 must be above promotion.elo0 = {self.elo0:g}, got {self.elo1:g}"
+            )
 
 
 @settings_class("")

@@ -2,7 +2,7 @@
 
 Self-play asks the network once for a position and once for every simulation; training presents
 every new position a fixed number of times. So two paces of a machine, evaluations/s and samples/s,
-give the length of an iteration, and a campaign's own receipts say how right that is.
+give the length of an iteration.
 
 The warm-up of a machine is here too: kernels are compiled and networks measured once.
 """
@@ -24,17 +24,16 @@ from chess_snn.campaign.machine.training_launch import choose_ranks, training_gp
 from chess_snn.campaign.machine.workers import plan_here
 from chess_snn.campaign.stages.networks import self_play_searches
 from chess_snn.campaign.stages.self_play import label_played
-from chess_snn.campaign.store.receipts import Receipt
 from chess_snn.cores import num_cores
 from chess_snn.data import GameRecords, ReplayWindow, write_shard
-from chess_snn.devices import find_devices, is_gpu
+from chess_snn.devices import find_devices
 from chess_snn.evaluation.matches import play_match
 from chess_snn.evaluation.named_players import make_player
 from chess_snn.evaluation.openings import choose_openings
 from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import Game, get_game
 from chess_snn.later import torch
-from chess_snn.search import PolicySearch, make_search, make_tree_search
+from chess_snn.search import PolicySearch, make_search
 from chess_snn.self_play import play_games
 from chess_snn.training import IterationPlan
 from chess_snn.types import Progress
@@ -185,12 +184,6 @@ def predict_bytes(config: CampaignConfig, iterations: float) -> int:
     )
 
 
-def predict_receipt(config: CampaignConfig, pace: Pace, receipt: Receipt) -> Cost:
-    """Predict what a finished iteration should have cost: of its own positions and simulations."""
-    simulations = config.search.simulations(receipt.plan.progress_first)
-    return predict(config, pace, receipt.statistics.positions, simulations)
-
-
 def _evaluations_a_position(config: CampaignConfig, simulations: int) -> int:
     """At most: the root's, and one for every simulation."""
     return 1 if config.search.kind == "policy" else 1 + simulations
@@ -202,8 +195,8 @@ _SIMULATIONS = 2
 def warm_up(config: CampaignConfig) -> None:
     """Do a little of everything: two short games, a shard, one optimiser step, one short match.
 
-    How its network is best run on a CPU is measured too. Takes about 30 s the first time on a
-    machine and after an update, and about 1 s with kernels and measurement in the cache.
+    Takes about 30 s the first time on a machine and after an update, and about 1 s with kernels in
+    the cache.
 
     Raises:
         ConfigError: this machine is to play, and its device cannot have the network's precision.
@@ -220,8 +213,8 @@ def warm_up(config: CampaignConfig) -> None:
         )
         settings = replace(config.self_play, max_plies_first=2, max_plies_last=2)
         records, _ = play_games(game, [search], settings, num_games=2, seed=0)
-        in_tree = make_tree_search(
-            game, evaluator, config.search, simulations=_SIMULATIONS, num_games=2
+        in_tree = make_search(
+            game, evaluator, config.search, simulations=_SIMULATIONS, num_games=2, in_play=True
         )
         openings = choose_openings(game, "random", 1, num_plies=1, seed=0)
         for opponent in ("random", "greedy", *config.evaluation.opponents):
@@ -233,8 +226,6 @@ def warm_up(config: CampaignConfig) -> None:
             game.allocate(0), np.empty(0, np.uint64), np.empty(0, np.int32),
             np.empty(0, np.float32),
         )
-    if not is_gpu(device) and not nets.is_calibrated(game.spec, shape, precision):
-        nets.calibrate(nets.freeze(network, precision))
     trainer = training.Trainer(game, network, config.training, seed=0)
     trainer.run(
         scratch_window(game, records),

@@ -32,7 +32,7 @@ from chess_snn.campaign.models.versions import NetworkVersion, model_card, versi
 from chess_snn.campaign.store.folder import CampaignFolder
 from chess_snn.campaign.store.generations import read_generation
 from chess_snn.campaign.store.notes import refuse_removed
-from chess_snn.data import commit_copy, copy_folder, staged_folder, write_text
+from chess_snn.data import copy_folder, staged_folder, write_text
 from chess_snn.data.manifest import Manifest, StoredFile, describe_file
 from chess_snn.errors import CorruptDataError, UsageError
 from chess_snn.known import Format
@@ -85,7 +85,7 @@ def copy_model(source: Path, target: Path) -> Json:
     if target.exists():
         raise _is_taken(target)
     facts, _ = read_exported(source)
-    commit_copy(target, copy_folder(source))
+    copy_folder(source, target)
     return facts
 
 

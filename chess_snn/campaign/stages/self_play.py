@@ -94,8 +94,6 @@ def play_shard(
         _BEGAN_S: began_s,
         SHARDS_OF_ITERATION: games.num_shards,
         GAMES_BEFORE: games.first_game,
-        # Positions of a call of the network, where memory ran out: games do not depend on it.
-        **({} if evaluator.reduced_rows is None else {"reduced_rows": evaluator.reduced_rows}),
     }
     labelled = label_played(config, records, num_threads, on_progress)
     failpoint("shard.played")

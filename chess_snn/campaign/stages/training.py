@@ -123,9 +123,6 @@ def train_generation(
             **measured({
                 "training_spike_rate": report.spike_rate,
                 "training_change_rate": report.change_rate,
-                "loss_scale": report.loss_scale,
-                "overflowed_steps":
-                    None if report.loss_scale is None else float(report.overflowed_steps),
             }),
         },
     }

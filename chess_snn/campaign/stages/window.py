@@ -4,9 +4,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.notes import dropped_names, is_removed, read_removals
+from chess_snn.campaign.store.notes import dropped_names, is_removed
 from chess_snn.campaign.store.plans import read_plans, shard_paths
-from chess_snn.campaign.store.receipt_parts import ShardFacts
 from chess_snn.campaign.store.receipts import read_receipts
 from chess_snn.data import is_committed, read_manifest
 from chess_snn.errors import CampaignError
@@ -67,38 +66,27 @@ def _newest(shards: list[Path], num_wanted: int) -> list[Path]:
 
 
 def removed_games_notice(folder: CampaignFolder) -> str | None:
-    """Say which games of the next replay window were removed by `gc`; None if none were.
+    """Say that `gc` removed games of the next replay window; None if it removed none of them.
 
     Without them the campaign is not the one that it would have been.
 
     Raises:
         CorruptDataError: a receipt, or the note of a removal, is damaged.
     """
-    removals = read_removals(folder)
-    if not removals:
-        return None
     receipts = read_receipts(folder)
     played = sum(receipt.statistics.positions for receipt in receipts)
-    room, in_window = folder.config.training.window_capacity(played), list[ShardFacts]()
+    room = folder.config.training.window_capacity(played)
     for receipt in reversed(receipts):
         if room <= 0:
             break
         room -= receipt.statistics.positions
-        in_window += receipt.shards
-    removed = [
-        facts for facts in in_window
-        if not (path := folder.path / "games" / facts.name).exists()
-        and not removals.keys().isdisjoint(map(folder.name_of, (path, path.parent)))
-    ]
-    if not removed:
-        return None
-    num_games = sum(facts.statistics.games for facts in removed)
-    return (
-        f"`chess-snn gc` removed {len(removed):,} of the {len(in_window):,} shards, with "
-        f"{num_games:,} games, that the next replay window would hold. The campaign goes on "
-        "without them: it trains on fewer games and restarts from fewer positions, so its games "
-        "and networks differ from those of a campaign that kept them"
-    )
+        if any(is_removed(folder, folder.path / "games" / facts.name) for facts in receipt.shards):
+            return (
+                "`chess-snn gc` removed games that the next replay window would hold. The campaign "
+                "goes on without them: it trains on fewer games and restarts from fewer positions, "
+                "so its games and networks differ from those of a campaign that kept them"
+            )
+    return None
 
 
 def window_capacity(folder: CampaignFolder, iteration: int) -> int:

@@ -27,9 +27,6 @@ AGREED: Final = "agreed"
 OUTCOMES: Final = {"white": 1, "draw": 0, "black": -1}
 """Outcomes by name, as in ``outcomes_white``."""
 _CHESS: Final = get_game("chess").spec
-ENDINGS: Final = (*_CHESS.terminations[1:], RESIGNED, PLY_LIMIT, AGREED)
-"""Endings of games of chess; a game that a player won without a rule was resigned."""
-
 
 _SHARD: Final = re.compile(r"shard-[0-9]+")
 _COUNTS: Final = ("num_games", "num_positions")
@@ -132,9 +129,7 @@ class GameCollection:
         for shard in self.shards:
             if wanted.takes_shard(shard):
                 records, _ = shard.read()
-                plies = np.diff(records.game_offsets)
-                endings = self.endings(records)
-                for index in wanted.select(plies, records.outcomes_white, endings):
+                for index in wanted.select(records.outcomes_white):
                     if wanted.limit is not None and num_found >= wanted.limit:
                         return
                     yield CollectedGame(before + index + 1, shard, records, index)
@@ -142,11 +137,11 @@ class GameCollection:
             before += shard.num_games
 
     def endings(self, records: GameRecords) -> list[str]:
-        """Return how each game of ``records`` ended: by a rule, or as the last of ``ENDINGS``."""
+        """Return how each game of ``records`` ended; see :meth:`ending`."""
         return [self.ending(records, index) for index in range(records.num_games)]
 
     def ending(self, records: GameRecords, index: int) -> str:
-        """Return how game ``index`` of ``records`` ended."""
+        """Return how game ``index`` of ``records`` ended: by a rule, resigned, agreed or cut."""
         code = records.terminations[index]
         if code != ONGOING:
             return self.spec.terminations[int(code)]
@@ -163,17 +158,10 @@ class GameFilter:
     generations: range | None = None
     outcome: str | None = None
     """One of ``OUTCOMES``."""
-    ending: str | None = None
-    """One of ``ENDINGS``."""
-    min_plies: int = 0
-    max_plies: int | None = None
     limit: int | None = None
     """Most games."""
 
     def __post_init__(self) -> None:
-        check_range("--min-plies", self.min_plies, ge=0)
-        if self.max_plies is not None:
-            check_range("--max-plies", self.max_plies, ge=max(1, self.min_plies))
         if self.limit is not None:
             check_range("--limit", self.limit, ge=1)
 
@@ -183,21 +171,14 @@ class GameFilter:
             self.generations is None or shard.generation in self.generations
         )
 
-    def select(
-        self, plies: NDArray[np.integer], outcomes_white: NDArray[np.integer], endings: list[str]
-    ) -> list[int]:
+    def select(self, outcomes_white: NDArray[np.integer]) -> list[int]:
         """Indices of the wanted games, in order, but for the limit.
 
-        All arguments have n entries; ``outcomes_white`` is 1 where white won, -1 where black did.
+        ``outcomes_white`` [n] is 1 where white won, -1 where black did.
         """
-        is_wanted = plies >= self.min_plies
-        if self.max_plies is not None:
-            is_wanted &= plies <= self.max_plies
-        if self.outcome is not None:
-            is_wanted &= outcomes_white == OUTCOMES[self.outcome]
-        if self.ending is not None:
-            is_wanted &= np.array([ending == self.ending for ending in endings])
-        return [int(index) for index in np.flatnonzero(is_wanted)]
+        if self.outcome is None:
+            return list(range(len(outcomes_white)))
+        return [int(index) for index in np.flatnonzero(outcomes_white == OUTCOMES[self.outcome])]
 
 
 def open_collection(path: Path) -> GameCollection:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from chess_snn.evaluation.ratings.result import interval_text as elo_interval_text
 from chess_snn.evaluation.solo import interval_text
+from chess_snn.evaluation.won_positions import Conversion
 from chess_snn.types import Json
 
 
@@ -91,17 +92,9 @@ class MatchFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversionFacts:
+class ConversionFacts(Conversion):
     """Results of a network that played out won positions against itself."""
 
-    won: int
-    drawn: int
-    lost: int
-    truncated: int
-    mean_plies_to_win: float | None
-    """None if it won none."""
-    rate: float
-    """Share that it won, in [0, 1]."""
     simulations: int
     """Search budget a move."""
 

@@ -31,6 +31,7 @@ from chess_snn.campaign.strength.match_schedule import (
 from chess_snn.campaign.strength.matches import finish_match, unplayed_parts
 from chess_snn.campaign.strength.ratings import RatedCampaign
 from chess_snn.evaluation.comparison import (
+    SPRT_BOUND,
     SprtResult,
     SprtState,
     likelihood_of_superiority,
@@ -105,20 +106,21 @@ def gating_state(folder: CampaignFolder, match: ScheduledMatch) -> GatingState:
     Raises:
         CorruptDataError: some cannot be read; the file is named.
     """
-    game, test = game_of(folder), folder.config.promotion.test()
+    game, promotion = game_of(folder), folder.config.promotion
+    hypotheses = promotion.elo0, promotion.elo1
     if whole := read_kept_match(game, folder.match(match.event, match.name), {}):
         counts = pair_counts(whole)
-        return GatingState(sprt(counts, test), counts, len(match.parts), is_over=True)
+        return GatingState(sprt(counts, *hypotheses), counts, len(match.parts), is_over=True)
     counts = np.zeros(len(PAIR_SCORES), np.int64)
     for part in range(len(match.parts)):
         played = read_kept_match(game, folder.match_part(match.event, match.name, part), {})
         if played is None:
-            return GatingState(sprt(counts, test), counts, part, is_over=False)
+            return GatingState(sprt(counts, *hypotheses), counts, part, is_over=False)
         counts = counts + pair_counts(played)
-        looked = sprt(counts, test)
+        looked = sprt(counts, *hypotheses)
         if looked.state != "continue":
             return GatingState(looked, counts, part + 1, is_over=True)
-    return GatingState(sprt(counts, test), counts, len(match.parts), is_over=True)
+    return GatingState(sprt(counts, *hypotheses), counts, len(match.parts), is_over=True)
 
 
 def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFacts:
@@ -134,12 +136,12 @@ def finish_gating_match(directory: Path, match: ScheduledMatch) -> PromotionFact
         finish_match(directory, counting)
     played = finish_match(directory, match)  # which removes parts that do not count
     assert isinstance(match.opponent, int)
-    test = folder.config.promotion.test()
+    promotion = folder.config.promotion
     return PromotionFacts(
         candidate=match.generation, champion=match.opponent,
         verdict=_VERDICTS[state.test.state],
-        llr=state.test.llr, lower=state.test.lower, upper=state.test.upper,
-        elo0=test.elo0, elo1=test.elo1, simulations=match.simulations,
+        llr=state.test.llr, lower=-SPRT_BOUND, upper=SPRT_BOUND,
+        elo0=promotion.elo0, elo1=promotion.elo1, simulations=match.simulations,
         games=played.num_games, wins=played.wins, draws=played.draws, losses=played.losses,
         truncated=played.truncated, pairs=state.counts.tolist(), score=played.score,
         points_ahead=None if played.points is None else played.points.ahead,

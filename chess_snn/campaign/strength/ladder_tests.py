@@ -9,14 +9,13 @@ games, because a rung's rating holds under the conditions in which it was rated.
 """
 
 import math
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
 from chess_snn.campaign.stages.networks import game_of
 from chess_snn.campaign.store.folder import CampaignFolder
-from chess_snn.campaign.store.match_facts import EndedBy, LadderTestFacts, MetRung
+from chess_snn.campaign.store.match_facts import LadderTestFacts, MetRung
 from chess_snn.campaign.strength.match_schedule import (
     LADDER_TEST,
     ScheduledMatch,
@@ -29,12 +28,10 @@ from chess_snn.data import write_text
 from chess_snn.errors import EngineError
 from chess_snn.evaluation.engines.pool import EngineSettings
 from chess_snn.evaluation.ladder.adaptive import (
+    LadderTest,
     RungScore,
-    bracketing_rungs,
-    distance_to_ladder,
-    has_arrived,
-    next_rung,
-    widened,
+    rate_on_ladder,
+    run_ladder_test,
 )
 from chess_snn.evaluation.ladder.available import AvailablePlayers, available_players
 from chess_snn.evaluation.ladder.ladder import Ladder, read_ladder
@@ -42,8 +39,6 @@ from chess_snn.evaluation.match_files import read_kept_match, write_match
 from chess_snn.evaluation.match_result import MatchResult
 from chess_snn.evaluation.matches import play_match, report_after
 from chess_snn.evaluation.openings import book_openings
-from chess_snn.evaluation.ratings.crosstable import Crosstable, RatedGame, match_games
-from chess_snn.evaluation.ratings.fit import fit_ratings
 from chess_snn.rng import derive_seed
 from chess_snn.types import Progress
 
@@ -65,20 +60,8 @@ def play_ladder_test(
     folder = CampaignFolder.open(directory)
     path = folder.match(event_of(generation), LADDER_TEST)
     if not path.exists():
-        ladder_test = _prepare(
-            folder, generation, num_threads, ladder_start(folder, generation)
-        )
-        num_games = folder.config.evaluation.ladder_test_games
-        while (ended_by := ladder_test.end()) is None:
-            rung = ladder_test.next_player()
-            report = on_progress and partial(
-                report_after, on_progress, ladder_test.num_games, num_games
-            )
-            try:
-                ladder_test.play_batch(rung, num_threads, report)
-            except EngineError as error:
-                ladder_test = ladder_test.without(rung, error)
-        write_text(path, LADDER_TEST_REPORTS.text(ladder_test.report(ended_by)))
+        report = _play(folder, generation, num_threads, on_progress)
+        write_text(path, LADDER_TEST_REPORTS.text(report))
     result = LADDER_TEST_REPORTS.read(path)
     for met in result.rungs:
         finish_match(directory, _rung_match(folder, generation, met.player, met.num_batches))
@@ -100,171 +83,110 @@ def ladder_start(folder: CampaignFolder, generation: int) -> float:
     return -math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LadderTest:
-    """One ladder test, with the batches played so far."""
-
-    folder: CampaignFolder
-    ladder: Ladder
-    players: tuple[str, ...]
-    """The available rungs, the weakest first."""
-    notice: str | None
-    start_elo: float
-    """Elo at which it begins: at the rung among ``players`` that is next to it."""
-    generation: int
-    """The network that is tested."""
-    batches: dict[str, list[MatchResult]]
-    """Played so far, by the name of the rung's player, who may not be among ``players`` now."""
-
-    @property
-    def name(self) -> str:
-        """The network's name in results."""
-        return player_name(self.generation, self.folder.config.ladder_test_simulations)
-
-    @property
-    def start(self) -> int:
-        """Place among ``players``."""
-        distances = [abs(elo - self.start_elo) for elo in self._elos()]
-        return distances.index(min(distances))
-
-    @property
-    def num_games(self) -> int:
-        return sum(batch.num_games for batches in self.batches.values() for batch in batches)
-
-    def end(self) -> EndedBy | None:
-        """The reason why the test ends now; None while it continues."""
-        settings = self.folder.config.evaluation
-        if self._is_narrow(settings.ladder_test_interval):
-            return "interval"
-        goes_on = self.num_games + 2 * settings.ladder_test_pairs <= settings.ladder_test_games
-        return None if goes_on else "games"
-
-    def next_player(self) -> str:
-        """Whom the next batch is played against."""
-        return self.players[next_rung(self._scores(), self.start, self._elos())]
-
-    def play_batch(self, rung: str, num_threads: int, on_progress: Progress | None) -> None:
-        """Play the next batch against ``rung`` and keep it.
-
-        Raises:
-            EngineError: the engine behind ``rung`` cannot play.
-        """
-        number = len(self.batches.get(rung, []))
-        match = _rung_match(self.folder, self.generation, rung, number + 1)
-        game, openings = game_of(self.folder), match.parts[number]
-        seed = derive_seed(self.folder.config.campaign.seed, LADDER_TEST)
-        player, opponent = players_of(
-            self.folder, match, 2 * len(openings), num_threads=num_threads
-        )
-        result = play_match(
-            game, player, opponent, book_openings(game, openings.stop, seed)[openings.start :],
-            seed=derive_seed(seed, "batch", number), max_plies=self.ladder.max_plies,
-            on_progress=on_progress,
-        )
-        write_match(self.folder.match_part(match.event, match.name, number), result)
-        self.batches.setdefault(rung, []).append(result)
-
-    def without(self, rung: str, fault: EngineError) -> "_LadderTest":
-        """The test without the rungs of the program behind ``rung``, which cannot play."""
-        programs = self.ladder.programs
-        players = tuple(
-            name for name in self.players
-            if name != rung and (name not in programs or programs[name] != programs.get(rung))
-        )
-        if not players:
-            raise fault
-        notice = f"the ladder test continued without {rung} and all that need its engine: {fault}"
-        return replace(
-            self, players=players, notice="; ".join(filter(None, (self.notice, notice)))
-        )
-
-    def report(self, ended_by: EndedBy) -> LadderTestFacts:
-        """See :func:`play_ladder_test`."""
-        scores = self._scores()
-        met = {
-            name: RungScore.of(self.batches[name])
-            for name in self.ladder.players if name in self.batches
-        }
-        ratings = fit_ratings(Crosstable.from_games([*self.ladder.games(), *self._games()]))
-        rating = ratings.of(self.name)
-        return LadderTestFacts(
-            **(widened(rating) if self._is_approximate() else rating).to_json(),
-            rungs=[
-                MetRung(
-                    rung, self.ladder.rung(rung).elo, len(self.batches[rung]), score.num_games,
-                    score.score,
-                )
-                for rung, score in met.items()
-            ],
-            bracket=[
-                self.players[rung]
-                for rung in bracketing_rungs(scores, self.start, self._elos())
-            ],
-            simulations=self.folder.config.ladder_test_simulations,
-            scale=self.ladder.scale,
-            start=self.players[self.start],
-            ended_by=ended_by,
-            notice=self.notice,
-        )
-
-    def _is_approximate(self) -> bool:
-        """Whether an engine of another version than the ladder's played one of the rungs."""
-        return any(
-            _played_by(name, batches) != self.ladder.programs.get(name)
-            for name, batches in self.batches.items()
-        )
-
-    def _is_narrow(self, points: float) -> bool:
-        scores = self._scores()
-        if not has_arrived(scores, self.start, self._elos()):
-            return False
-        most_met = max(scores, key=lambda rung: (scores[rung].num_games, -rung))
-        distance = distance_to_ladder(
-            self.ladder, self._games(), self.name, self.players[most_met]
-        )
-        return distance.width <= points
-
-    def _elos(self) -> list[float]:
-        return [self.ladder.rung(name).elo for name in self.players]
-
-    def _scores(self) -> dict[int, RungScore]:
-        """Scores against the rungs that can be played, by their numbers among ``players``."""
-        return {
-            place: RungScore.of(self.batches[name])
-            for place, name in enumerate(self.players) if name in self.batches
-        }
-
-    def _games(self) -> list[RatedGame]:
-        return [
-            game for batches in self.batches.values() for batch in batches
-            for game in match_games(batch)
-        ]
-
-
-def _prepare(
-    folder: CampaignFolder, generation: int, num_threads: int, start_elo: float
-) -> _LadderTest:
-    """The ladder test of ``generation`` with the batches that are on the disk."""
-    ladder = read_ladder()
+def _play(
+    folder: CampaignFolder, generation: int, num_threads: int, on_progress: Progress | None
+) -> LadderTestFacts:
+    """Play what is not on the disk. Raises an EngineError if no rung is left."""
+    ladder, settings = read_ladder(), folder.config.evaluation
     available = _available(ladder, num_threads)
     batches = {
         name: results for name in ladder.players
         if (results := _read_batches(folder, generation, name))
     }
     # A match is against one version of an engine: it does not go on with the one of today.
-    players = tuple(
+    players = [
         name for name in available.players if name not in batches or _played_by(
             name, batches[name]) == available.approximate.get(name, ladder.programs.get(name))
+    ]
+    notices = [] if available.notice is None else [available.notice]
+    start_elo, rung_now = ladder_start(folder, generation), ""
+
+    def play_batch(rung: str, number: int) -> MatchResult:
+        nonlocal rung_now
+        rung_now = rung
+        num_played = sum(batch.num_games for played in batches.values() for batch in played)
+        report = on_progress and partial(
+            report_after, on_progress, num_played, settings.ladder_test_games
+        )
+        return _play_batch(folder, ladder, generation, rung, number, num_threads, report)
+
+    while True:
+        try:
+            ladder_test = run_ladder_test(
+                ladder, players, settings.ladder_test_games, play_batch,
+                pairs=settings.ladder_test_pairs, start_elo=start_elo,
+                interval=settings.ladder_test_interval, batches=batches,
+            )
+        except EngineError as error:
+            players = _without(ladder, players, rung_now)
+            if not players:
+                raise
+            notices.append(
+                f"the ladder test continued without {rung_now} and all that need its engine: "
+                f"{error}"
+            )
+        else:
+            return _report(folder, ladder, generation, ladder_test, "; ".join(notices) or None)
+
+
+def _play_batch(
+    folder: CampaignFolder, ladder: Ladder, generation: int, rung: str, number: int,
+    num_threads: int, on_progress: Progress | None,
+) -> MatchResult:
+    """Play the batch of this number against ``rung`` and keep it."""
+    match = _rung_match(folder, generation, rung, number + 1)
+    game, openings = game_of(folder), match.parts[number]
+    seed = derive_seed(folder.config.campaign.seed, LADDER_TEST)
+    player, opponent = players_of(folder, match, 2 * len(openings), num_threads=num_threads)
+    result = play_match(
+        game, player, opponent, book_openings(game, openings.stop, seed)[openings.start :],
+        seed=derive_seed(seed, "batch", number), max_plies=ladder.max_plies,
+        on_progress=on_progress,
     )
-    return _LadderTest(
-        folder, ladder, players, available.notice, start_elo, generation, batches
+    write_match(folder.match_part(match.event, match.name, number), result)
+    return result
+
+
+def _without(ladder: Ladder, players: list[str], rung: str) -> list[str]:
+    """``players`` without ``rung`` and all that its program plays."""
+    program = ladder.programs.get(rung)
+    return [
+        name for name in players
+        if name != rung and (program is None or ladder.programs.get(name) != program)
+    ]
+
+
+def _report(
+    folder: CampaignFolder, ladder: Ladder, generation: int, ladder_test: LadderTest,
+    notice: str | None,
+) -> LadderTestFacts:
+    simulations, batches = folder.config.ladder_test_simulations, ladder_test.batches
+    approximate = [
+        name for name in batches if _played_by(name, batches[name]) != ladder.programs.get(name)
+    ]
+    (rated,) = rate_on_ladder(
+        ladder, {player_name(generation, simulations): batches}, approximate
+    )
+    scores = {
+        name: RungScore.of(batches[name]) for name in ladder.players if name in batches
+    }
+    return LadderTestFacts(
+        **rated.rating.to_json(),
+        rungs=[
+            MetRung(name, ladder.rung(name).elo, len(batches[name]), score.num_games, score.score)
+            for name, score in scores.items()
+        ],
+        bracket=ladder_test.bracket,
+        simulations=simulations,
+        scale=ladder.scale,
+        start=ladder_test.start,
+        ended_by="interval" if ladder_test.is_narrow else "games",
+        notice=notice,
     )
 
 
 def _available(ladder: Ladder, num_threads: int) -> AvailablePlayers:
-    return available_players(
-        ladder, ladder.players, EngineSettings(processes=num_threads), with_other_versions=True
-    )
+    return available_players(ladder, ladder.players, EngineSettings(processes=num_threads))
 
 
 def _played_by(rung: str, batches: list[MatchResult]) -> str | None:

@@ -71,7 +71,7 @@ def match_games_pgn(folder: CampaignFolder, wanted: GameFilter) -> Iterator[str]
         generation = body["facts_a"].get("generation")
         if wanted.generations is not None and generation not in wanted.generations:
             continue
-        chosen = wanted.select(result.plies, result.outcomes_white, result.endings)
+        chosen = wanted.select(result.outcomes_white)
         if wanted.limit is not None:
             chosen = chosen[: wanted.limit - num_found]
         if not chosen:

@@ -34,7 +34,7 @@ from chess_snn.evaluation.players import Player, SearchPlayer
 from chess_snn.evaluation.solo import SoloGames, play_seeds
 from chess_snn.failpoints import failpoint
 from chess_snn.rng import derive_seed
-from chess_snn.search import make_match_search
+from chess_snn.search import make_search
 from chess_snn.types import Progress, UInt64Array
 
 _BESIDE_FACTS = ("created", "facts_a", "facts_b", *DETAILS)
@@ -131,9 +131,9 @@ def _take_seat(
     if isinstance(player, str):
         return make_player(game_of(folder), player, EngineSettings(processes=num_threads))
     evaluator = evaluator_of(folder, player, num_threads=num_threads)
-    search = make_match_search(
+    search = make_search(
         game_of(folder), evaluator, folder.config.search,
-        simulations=simulations, num_games=num_games,
+        simulations=simulations, num_games=num_games, in_play=True, keeps_trees=True,
     )
     return SearchPlayer(search, player_name(player, simulations))
 

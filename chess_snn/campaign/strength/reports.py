@@ -48,9 +48,7 @@ def play_conversion(
             game_of(folder), search,
             num_positions=config.evaluation.won_positions, on_progress=on_progress,
         )
-        plies = found.mean_plies_to_win if found.won else None  # NaN is not JSON
-        counts = asdict(found) | {"mean_plies_to_win": plies}
-        facts = ConversionFacts(**counts, rate=found.rate, simulations=simulations)
+        facts = ConversionFacts(**asdict(found), simulations=simulations)
         failpoint("conversion.played")
         write_text(path, CONVERSION_REPORTS.text(facts))
     return CONVERSION_REPORTS.read(path)

@@ -223,7 +223,7 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
 
 def _shortages(samples: float, steps: float, new: float, window: float) -> list[str]:
     """Describe what the replay is short of."""
-    batch = samples / max(1, steps)  # none, where fp16 was still looking for its loss scale
+    batch = samples / steps
     found = []
     if samples > MOST_PRESENTATIONS * new:
         found.append(f"{samples:,.0f} samples are drawn for {new:,.0f} new positions")

@@ -6,7 +6,7 @@ listeners: the terminal, two logs, Prefect's pages and the file that ``chess-snn
 texts (:mod:`chess_snn.campaign.viewing.lines`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -164,24 +164,12 @@ def _pace(games: int, per_s: float) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerShare:
-    """Games of one iteration that one worker played."""
-
-    worker: str
-    """``box-a/gpu0-1, GPU 0 (NVIDIA H200) of box-a``."""
-    games: int
-    games_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class IterationFinished:
     """An iteration committed its receipt."""
 
     receipt: Receipt
     length: Length
     """Length of the campaign."""
-    shares: Sequence[WorkerShare] = ()
-    """Shares of its self-play; empty for a listener of a folder, which names no workers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The process that runs a campaign: which one it is, what it uses, and the progress it reports.
+"""The process that runs a campaign: which one it is, and the progress that it reports.
 
 It is seen from outside and without touching the campaign's lock: a campaign that begins while
 another process tries the lock would be refused. So the process is read from the lock file; whether
@@ -10,7 +10,6 @@ import json
 import shutil
 import socket
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -170,43 +169,3 @@ class DiskMeter:
             end_s = time.monotonic()
             self._next_s = end_s + max(_COUNT_PERIOD_S, (end_s - begun_s) / _COUNT_SHARE)
         return self._last
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessUse:
-    """Resources that a process and its descendants take."""
-
-    num_processes: int
-    cores: float
-    """Mean cores kept busy since the last look; at the first, since the process began."""
-    memory_bytes: int
-    """Resident; shared pages count for each process."""
-
-
-class ProcessMeter:
-    """Measures one process and its descendants again and again."""
-
-    def __init__(self) -> None:
-        self._busy_s: dict[psutil.Process, float] = {}
-        """Seconds of processor time at the last look."""
-        self._looked_s = 0.0
-
-    def look(self, pid: int) -> ProcessUse | None:
-        """Measure what ``pid`` and its descendants take; None if it has ended."""
-        now_s, memory_bytes = time.time(), 0
-        busy_s: dict[psutil.Process, float] = {}
-        with suppress(psutil.NoSuchProcess):
-            root = psutil.Process(pid)
-            for process in (root, *root.children(recursive=True)):
-                with suppress(psutil.NoSuchProcess, psutil.AccessDenied), process.oneshot():
-                    memory_bytes += process.memory_info().rss
-                    times = process.cpu_times()
-                    busy_s[process] = times.user + times.system
-        if not busy_s or root not in busy_s:
-            self._busy_s = {}
-            return None
-        seconds = now_s - (self._looked_s if root in self._busy_s else root.create_time())
-        spent_s = sum(max(0.0, total - self._busy_s.get(process, 0.0))
-                      for process, total in busy_s.items())
-        self._busy_s, self._looked_s = busy_s, now_s
-        return ProcessUse(len(busy_s), spent_s / seconds if seconds > 0 else 0.0, memory_bytes)

@@ -6,9 +6,7 @@ generation was evaluated. A figure that was not measured is None.
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
@@ -54,19 +52,6 @@ def results_csv(folder: CampaignFolder, rows: Sequence[Json]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def results_json(
-    folder: CampaignFolder, rows: Sequence[Json], finals: Sequence[MatchFacts]
-) -> str:
-    """Rows of :func:`result_rows` and the matches at the end as JSON; null where not measured."""
-    body = {
-        "campaign": folder.name,
-        "id": folder.campaign_id,
-        "iterations": rows,
-        "final_matches": list(map(asdict, finals)),
-    }
-    return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
 Columns = dict[str, Callable[[Any], str]]

@@ -31,8 +31,6 @@ from chess_snn.campaign.viewing.events import StageProgress, WorkerProgress
 from chess_snn.campaign.viewing.live import (
     DiskMeter,
     DiskUse,
-    ProcessMeter,
-    ProcessUse,
     Writer,
     WriterState,
     find_writer,
@@ -76,8 +74,6 @@ class CampaignView:
     last_sign_s: float
     """When something was last written, seconds since 1970."""
     disk: DiskUse
-    processes: ProcessUse | None
-    """Processes of the campaign and its workers; None unless they run on this host."""
     workers: Sequence[WorkerProgress]
     """Workers of all machines; none unless the campaign's process reported them recently."""
 
@@ -123,7 +119,7 @@ class CampaignWatch:
         self._folder = CampaignFolder.open(directory)
         self._plans: list[ProgressPlan] = []
         self._receipts: list[Receipt] = []
-        self._disk, self._processes = DiskMeter(self._folder.path), ProcessMeter()
+        self._disk = DiskMeter(self._folder.path)
         self._rows: list[Json] = []
         self._alarms: list[Alarm] = []
         self._final: list[ScheduledMatch] | None = None
@@ -155,7 +151,6 @@ class CampaignWatch:
         is_finished = self._is_finished()
         last_sign_s = self._last_sign_s()
         elapsed_s = self._elapsed_s(writer, last_sign_s)
-        is_running = writer is not None and writer.state is WriterState.RUNNING
         may_run = writer is not None and writer.state is not WriterState.STOPPED
         live = read_live(folder)
         return CampaignView(
@@ -173,7 +168,6 @@ class CampaignWatch:
             seconds_left=self._seconds_left(elapsed_s),
             last_sign_s=last_sign_s,
             disk=self._disk.look(),
-            processes=self._processes.look(writer.pid) if writer and is_running else None,
             workers=live.workers if may_run and is_reporting(folder) else (),
         )
 

@@ -191,32 +191,65 @@ class LadderRating:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LadderTest:
+    """A ladder test that has ended."""
+
+    batches: dict[str, list[MatchResult]]
+    """By opponent, who need not be among the players of the end."""
+    start: str
+    """The rung at which it began."""
+    bracket: list[str]
+    """See :func:`bracketing_rungs`."""
+    is_narrow: bool
+    """Whether the interval is as narrow as it was to become."""
+
+
 def run_ladder_test(
-    ladder: Ladder, players: Sequence[str], num_games: int, play_batch: PlayBatch
-) -> dict[str, list[MatchResult]]:
+    ladder: Ladder, players: Sequence[str], num_games: int, play_batch: PlayBatch, *,
+    pairs: int = BATCH_PAIRS, start_elo: float = _START_ELO, interval: float = 0.0,
+    batches: dict[str, list[MatchResult]] | None = None,
+) -> LadderTest:
     """Play ``num_games`` against rungs near the player's strength.
 
     Args:
         ladder: with the rungs to be played.
         players: its players that can be played, the weakest first.
-        num_games: at most; in batches of ``2 * BATCH_PAIRS``.
+        num_games: at most, those of ``batches`` included.
         play_batch: what it plays depends on its arguments alone, so that a test can be resumed.
-
-    Returns:
-        The batches by opponent.
+        pairs: of games, a batch.
+        start_elo: it begins at the rung nearest to this.
+        interval: the test ends, too, when the player's distance to the ladder is known within so
+            many points.
+        batches: played before, by opponent; those that are played now are added to them.
     """
+    batches = {} if batches is None else batches
     elos = [ladder.rung(name).elo for name in players]
-    start = min(range(len(elos)), key=lambda rung: abs(elos[rung] - _START_ELO))
-    batches: dict[str, list[MatchResult]] = {}
-    for _ in range(num_games // (2 * BATCH_PAIRS)):
+    start = min(range(len(elos)), key=lambda rung: abs(elos[rung] - start_elo))
+    while True:
         scores = {
             place: RungScore.of(batches[name])
             for place, name in enumerate(players) if name in batches
         }
+        is_narrow = False
+        if interval and has_arrived(scores, start, elos):
+            most_met = max(scores, key=lambda rung: (scores[rung].num_games, -rung))
+            is_narrow = _distance(ladder, batches, players[most_met]).width <= interval
+        num_played = sum(batch.num_games for played in batches.values() for batch in played)
+        if is_narrow or num_played + 2 * pairs > num_games:
+            bracket = [players[rung] for rung in bracketing_rungs(scores, start, elos)]
+            return LadderTest(batches, players[start], bracket, is_narrow)
         rung = players[next_rung(scores, start, elos)]
-        played = batches.setdefault(rung, [])
-        played.append(play_batch(rung, len(played)))
-    return batches
+        result = play_batch(rung, len(batches.get(rung, ())))
+        batches.setdefault(rung, []).append(result)
+
+
+def _distance(
+    ladder: Ladder, batches: Mapping[str, Sequence[MatchResult]], rung: str
+) -> Estimate:
+    """The player's distance to ``rung``, whom it met."""
+    games = [game for played in batches.values() for batch in played for game in match_games(batch)]
+    return distance_to_ladder(ladder, games, batches[rung][0].player_a, rung)
 
 
 def rate_on_ladder(
@@ -248,11 +281,11 @@ def rate_on_ladder(
         matches = tuple(MatchResult.joined(batches) for batches in opponents.values())
         met = tuple(name for name in opponents if name in approximate)
         rating = ratings.of(player)
-        found.append(LadderRating(widened(rating) if met else rating, matches, met))
+        found.append(LadderRating(_widened(rating) if met else rating, matches, met))
     return found
 
 
-def widened(rating: Rating) -> Rating:
+def _widened(rating: Rating) -> Rating:
     """``rating`` with the interval that it has where approximate rungs were met."""
     elo = rating.elo
     return replace(rating, elo=Estimate(

@@ -1,4 +1,4 @@
-"""Players of the ladder that can be played here: their engine is installed, in its version."""
+"""Players of the ladder that can be played here: their engine is installed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,10 +31,9 @@ class AvailablePlayers:
 
 
 def available_players(
-    ladder: Ladder, players: Sequence[str], engines: EngineSettings, *,
-    with_other_versions: bool = False,
+    ladder: Ladder, players: Sequence[str], engines: EngineSettings
 ) -> AvailablePlayers:
-    """The players among ``players`` that are the same here as in the ladder's games.
+    """The players among ``players`` whose engine is installed.
 
     Another version of the engine is another player: its rating is known approximately.
 
@@ -42,7 +41,6 @@ def available_players(
         ladder: whose players they are.
         players: names.
         engines: how engines are run.
-        with_other_versions: keep the players whose engine is of another version, as approximate.
     """
     missing: set[str] = set()
     approximate: dict[str, str] = {}
@@ -50,29 +48,16 @@ def available_players(
     engine_players = [name for name in players if uses_engine(name)]
     for program in sorted({ladder.programs[name] for name in engine_players}):
         names = [name for name in engine_players if ladder.programs[name] == program]
-        fault, installed = _compare_program(program, names[0], engines)
-        if with_other_versions and installed:
-            approximate |= dict.fromkeys(names, installed)
-            notices.append(f"{installed} plays the rungs of {program}: they are approximate")
-        elif fault:
+        try:
+            facts = program_of(make_player(get_game("chess"), names[0], engines))
+        except EngineError as error:
             missing |= set(names)
             notices.append(
-                f"the ladder is without the {len(names)} players that need {program}: {fault}"
+                f"the ladder is without the {len(names)} players that need {program}: {error}"
             )
+            continue
+        if facts is not None and facts.identity != program:
+            approximate |= dict.fromkeys(names, facts.identity)
+            notices.append(f"{facts.identity} plays the rungs of {program}: they are approximate")
     available = tuple(name for name in players if name not in missing)
     return AvailablePlayers(available, "; ".join(notices) or None, approximate)
-
-
-def _compare_program(program: str, player: str, engines: EngineSettings) -> tuple[str, str]:
-    """Why ``player`` is not played by ``program`` here, and by what instead; else empty texts."""
-    try:
-        facts = program_of(make_player(get_game("chess"), player, engines))
-    except EngineError as error:
-        return str(error), ""
-    if facts is None or facts.identity == program:
-        return "", ""
-    return (
-        f"they were rated as {program}, and {facts.identity} is installed, another player; "
-        f"install {program}",
-        facts.identity,
-    )

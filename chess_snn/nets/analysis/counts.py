@@ -72,12 +72,6 @@ class SpikeCounts:
 
     layers: dict[str, LayerSpikes]
     """Counts by the layer's name."""
-    num_positions: int
-
-    @property
-    def per_evaluation(self) -> float:
-        """Mean number of spikes in the whole network when it evaluates one position."""
-        return sum(layer.spikes for layer in self.layers.values()) / self.num_positions
 
     @property
     def rate(self) -> float:
@@ -185,7 +179,7 @@ def count_spikes(
     if network.config.is_spiking:
         with watching(network, (Neurons,), see):
             network(planes_BPHW)
-    return SpikeCounts(layers, len(planes_BPHW))
+    return SpikeCounts(layers)
 
 
 @contextmanager

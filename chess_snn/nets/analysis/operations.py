@@ -71,14 +71,6 @@ class Operations:
         """Weights and biases of the network that plays."""
         return sum(each.parameters for each in self.passes)
 
-    def macs_of(self, name: str) -> int:
-        """Multiply-accumulates of the pass ``name``.
-
-        Raises:
-            KeyError: no pass has this name.
-        """
-        return {each.name: each.macs for each in self.passes}[name]
-
 
 def count_operations(spec: GameSpec, config: NetConfig) -> Operations:
     """The passes of a network of this shape for this game."""

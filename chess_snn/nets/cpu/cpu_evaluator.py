@@ -13,6 +13,7 @@ win, draw and loss: 3 or 0.
 """
 
 import ctypes
+import math
 import sys
 import threading
 import time
@@ -25,13 +26,16 @@ import torch
 from torch import Tensor
 
 from chess_snn.cores import num_cores
-from chess_snn.nets.cpu.calibration import chunk_size_for, single_torch_threads
-from chess_snn.nets.evaluator import Evaluation, RowLimit
+from chess_snn.nets.cpu.torch_threads import single_torch_threads
+from chess_snn.nets.evaluator import Evaluation
 from chess_snn.nets.inference import InferenceNetwork
 from chess_snn.nets.model.planes import expand_planes
 from chess_snn.nets.model.values import num_wdl, read_value
 from chess_snn.settings import check_range
 from chess_snn.types import Closeable, Float32Array, Int16Array, Int32Array, UInt64Array
+
+_CHUNK_SQUARES: Final = 16_384
+"""Smaller chunks cost up to an eighth of the evaluations/s, and larger ones leave the cache."""
 
 _M_TRIM_THRESHOLD: Final = -1
 _M_TOP_PAD: Final = -2
@@ -60,12 +64,12 @@ class CpuEvaluator(Closeable):
         Args:
             network: on the CPU.
             num_threads: that evaluate chunks side by side; None takes one a core.
-            chunk_size: most positions a chunk; None takes what was measured to be fastest, see
-                :mod:`chess_snn.nets.cpu.calibration`.
+            chunk_size: most positions a chunk; None takes 256 in chess, as many more as a board is
+                smaller.
         """
         num_threads = num_cores() if num_threads is None else num_threads
         if chunk_size is None:
-            chunk_size = chunk_size_for(network.spec, network.config, network.precision)
+            chunk_size = _CHUNK_SQUARES // math.prod(network.spec.board_shape)
         check_range("num_threads", num_threads, ge=1, le=1024)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()
@@ -73,14 +77,8 @@ class CpuEvaluator(Closeable):
         self.network_seconds = 0.0
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         self._chunk_size = chunk_size
-        self._limit = RowLimit(chunk_size)
         self._counters_lock = threading.Lock()
         self._threads = single_torch_threads(num_threads, "evaluator")
-
-    @property
-    def reduced_rows(self) -> int | None:
-        """See :attr:`chess_snn.nets.evaluator.Evaluator.reduced_rows`."""
-        return self._limit.reduced_rows
 
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
@@ -105,9 +103,7 @@ class CpuEvaluator(Closeable):
                 self.network_seconds += (time.thread_time() - start) / self.num_threads
 
         # list: wait for all, and raise what a thread raised.
-        list(self._threads.map(
-            lambda chunk: self._limit.answer(chunk, answer), self._chunks(len(planes))
-        ))
+        list(self._threads.map(answer, self._chunks(len(planes))))
         return Evaluation(legal_logits, value_stm, wdl_stm)
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """The neuron on torch tensors of the CPU, by :mod:`chess_snn.nets.cpu.neuron_kernels`.
 
-It gives the bits of :func:`chess_snn.nets.model.neuron.lif`, tens of times faster. There is no
-kernel for fp16, which is for GPUs: such currents are left to the reference.
+It gives the bits of :func:`chess_snn.nets.model.neuron.lif`, tens of times faster.
 
 Dimensions: T ticks, X anything. Ticks must be dense in memory; their layout is kept.
 """
@@ -14,13 +13,11 @@ import torch
 from torch import Tensor
 
 from chess_snn.nets.cpu import neuron_kernels
-from chess_snn.nets.model.neuron import lif, like_ticks_of, tick_memory
+from chess_snn.nets.model.neuron import like_ticks_of, tick_memory
 
 
 def lif_cpu(current_TX: Tensor, decay: float, threshold: float, alpha: float = 2.0) -> Tensor:
     """Differentiable: as :func:`chess_snn.nets.model.neuron.lif`, for CPU tensors."""
-    if current_TX.dtype == torch.float16:
-        return lif(current_TX, decay, threshold, alpha)
     spikes_TX: Tensor = _CompiledLif.apply(current_TX, decay, threshold, alpha)  # type: ignore[no-untyped-call]
     return spikes_TX
 

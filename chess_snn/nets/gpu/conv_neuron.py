@@ -5,6 +5,8 @@ In one they stay in registers, and weights are read once for all ticks. The kern
 :mod:`chess_snn.nets.gpu.conv_neuron_triton_kernels`; this module cuts the work into tiles. Its
 spikes are those of :class:`chess_snn.nets.folded_convs.BinaryConv`, exactly: sums are of integers.
 
+With ``TRITON_INTERPRET=1`` set before it is first used, the kernel runs on CPU tensors.
+
 Dimensions: T ticks, B batch, C channels, H and W board.
 """
 
@@ -135,10 +137,6 @@ class FusedConv(nn.Module):
     def __init__(self, conv: nn.Conv2d, config: NetConfig) -> None:
         """Take over the weights of ``conv``, float32 with a bias, rounded."""
         super().__init__()
-        # Triton comes with torch for CUDA, and with no other torch.
-        from chess_snn.nets.gpu import conv_neuron_triton  # noqa: PLC0415
-
-        self._launch: Any = conv_neuron_triton.convolve_and_fire
         self._config, self._side = config, conv.kernel_size[0]
         assert conv.bias is not None
         weight, scale = round_weights(conv.weight.detach())
@@ -187,13 +185,55 @@ class FusedConv(nn.Module):
         self, x_TBCHW: Tensor, fired_TBCHW: Tensor, ticks: int,
         shortcut: Tensor | None = None, total: Tensor | None = None,
     ) -> None:
-        tiling = choose_tiling(
-            len(x_TBCHW), x_TBCHW.shape[2], len(self.bias), shared_memory(x_TBCHW.device)
+        """Fill ``fired_TBCHW``, and ``total`` if there is one.
+
+        Args:
+            x_TBCHW: uint8, all ticks or one for all; as every tensor of five dimensions, dense in
+                channels-last memory.
+            fired_TBCHW: uint8, the spikes; or float32, one tick, for their mean.
+            ticks: of the neurons.
+            shortcut: bfloat16, added to the currents: all ticks, or one for all.
+            total: bfloat16, for the currents with the shortcut.
+
+        Raises:
+            ValueError: a tensor is in other memory.
+        """
+        # Triton comes with torch for CUDA, and with no other torch.
+        from chess_snn.nets.gpu.conv_neuron_triton_kernels import (  # noqa: PLC0415
+            convolve_and_fire,
         )
-        self._launch(
-            x_TBCHW, self.weight, self.scale, self.bias, shortcut, total, fired_TBCHW,
-            ticks=ticks, side=self._side, config=self._config, tiling=tiling,
-        )
+        from chess_snn.nets.gpu.neuron_triton import on_device_of  # noqa: PLC0415
+
+        for tensor in (x_TBCHW, shortcut, total, fired_TBCHW):
+            if tensor is not None and not tensor.movedim(2, -1).is_contiguous():
+                raise ValueError(
+                    f"a fused convolution needs dense channels-last memory, got shape "
+                    f"{tuple(tensor.shape)} with strides {tensor.stride()}"
+                )
+        config, bias_C = self._config, self.bias
+        _, batch, channels, height, width = x_TBCHW.shape
+        num_rows, outputs = batch * height * width, len(bias_C)
+        tiling = choose_tiling(len(x_TBCHW), channels, outputs, shared_memory(x_TBCHW.device))
+        tiles = -(-num_rows // tiling.rows) * -(-outputs // tiling.columns)
+        with on_device_of(x_TBCHW):
+            convolve_and_fire[(tiles,)](
+                _signed(x_TBCHW), self.weight, self.scale, bias_C,
+                # A missing tensor has a stand-in that is not read.
+                bias_C if shortcut is None else shortcut,
+                bias_C if total is None else total,
+                _signed(fired_TBCHW), num_rows,
+                CHANNELS=channels, OUTPUTS=outputs, SIDE=self._side, HEIGHT=height, WIDTH=width,
+                INPUT_MOVES=len(x_TBCHW) > 1 or ticks == 1,
+                HAS_SHORTCUT=shortcut is not None,
+                SHORTCUT_MOVES=shortcut is not None and len(shortcut) > 1,
+                KEEPS_TOTAL=total is not None, IS_RATE=fired_TBCHW.dtype == torch.float32,
+                DECAY=config.decay, THRESHOLD=config.threshold,
+                LEVELS=config.levels if config.activation == "ilif" else 0, TICKS=ticks,
+                ROWS=tiling.rows, COLUMNS=tiling.columns, DEPTH=tiling.depth, STAGES=tiling.stages,
+                num_warps=NUM_WARPS, num_stages=tiling.stages,
+                # The reference rounds a product before it adds.
+                enable_fp_fusion=False,
+            )
 
 
 def shared_memory(device: torch.device) -> int:
@@ -202,6 +242,11 @@ def shared_memory(device: torch.device) -> int:
         return HOPPER_SHARED_MEMORY
     properties: Any = torch.cuda.get_device_properties(device)
     return int(properties.shared_memory_per_block_optin)
+
+
+def _signed(spikes: Tensor) -> Tensor:
+    """Spikes as the tensor cores take them: none is above 127."""
+    return spikes.view(torch.int8) if spikes.dtype == torch.uint8 else spikes
 
 
 def _power_of_two(least: int) -> int:

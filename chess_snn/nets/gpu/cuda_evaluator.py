@@ -80,11 +80,6 @@ class CudaEvaluator(Closeable):
         """See :attr:`chess_snn.nets.evaluator.Evaluator.network_seconds`."""
         return self._busy.seconds
 
-    @property
-    def reduced_rows(self) -> int | None:
-        """See :attr:`chess_snn.nets.evaluator.Evaluator.reduced_rows`."""
-        return self._limit.reduced_rows
-
     def evaluate(
         self, planes: UInt64Array, legal_actions: Int16Array, num_legal: Int32Array
     ) -> Evaluation:

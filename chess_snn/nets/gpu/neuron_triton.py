@@ -9,7 +9,8 @@ With ``TRITON_INTERPRET=1`` set before this module is imported, the kernels run 
 numpy: slowly, by the same program text, and cutting what does not fit in bfloat16 instead of
 rounding it.
 
-Dimensions: T ticks, X anything, C channels. Ticks must be dense in memory; their layout is kept.
+Dimensions: T ticks, B batch, X anything, C channels. Ticks must be dense in memory; their layout is
+kept.
 """
 
 import math
@@ -21,6 +22,8 @@ import triton
 from torch import Tensor
 
 from chess_snn.nets.gpu import neuron_triton_kernels as kernels
+from chess_snn.nets.inference_neurons import InferenceNeurons
+from chess_snn.nets.model.config import NetConfig
 from chess_snn.nets.model.neuron import check_same_layout, like_ticks_of, tick_memory
 
 _BLOCK = 1024
@@ -35,47 +38,53 @@ def lif_triton(current_TX: Tensor, decay: float, threshold: float, alpha: float 
     return spikes_TX
 
 
-def fire(
-    current_TX: Tensor, spikes_TX: Tensor, bias_C: Tensor | None, decay: float, threshold: float
-) -> None:
-    """Fill ``spikes_TX``, which may be ``current_TX``, with the spikes of currents plus bias."""
-    memory = tick_memory(current_TX)
-    _launch(
-        kernels.fire, memory.num_neurons, current_TX, spikes_TX,
-        *_bias_arguments(current_TX, bias_C), memory.num_neurons,
-        CURRENT_MOVES=memory.tick_stride != 0,
-        DECAY=decay, THRESHOLD=threshold, TICKS=len(spikes_TX),
-    )
+class FusedNeurons(InferenceNeurons):
+    """The kernels on CUDA tensors, mostly in place."""
 
+    kind = "fused"
+    adds_bias_for_nothing = True
 
-def add_and_fire(
-    shortcut_TX: Tensor, branch_TX: Tensor, spikes_TX: Tensor, bias_C: Tensor | None,
-    decay: float, threshold: float,
-) -> None:
-    """``branch_TX`` += shortcut and bias; fill ``spikes_TX`` with the spikes of the sum.
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__(config)
+        self._constants = {"DECAY": config.decay, "THRESHOLD": config.threshold}
 
-    The shortcut is [T, X] or [1, X], in the layout of the branch.
-    """
-    check_same_layout(shortcut_TX, branch_TX)
-    memory, shortcut = tick_memory(branch_TX), tick_memory(shortcut_TX)
-    _launch(
-        kernels.add_and_fire, memory.num_neurons, shortcut_TX, branch_TX, spikes_TX,
-        *_bias_arguments(branch_TX, bias_C), memory.num_neurons,
-        SHORTCUT_MOVES=len(shortcut_TX) > 1 and shortcut.tick_stride != 0,
-        DECAY=decay, THRESHOLD=threshold, TICKS=len(branch_TX),
-    )
+    def fire_static(self, current_BX: Tensor, ticks: int) -> Tensor:
+        """Spikes [T, B, X] of unchanging currents."""
+        current_TBX = current_BX.expand(ticks, *current_BX.shape)
+        spikes_TBX = like_ticks_of(current_TBX)
+        _fire(current_TBX, spikes_TBX, None, **self._constants)
+        return spikes_TBX
 
+    def fire(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
+        """Spikes [T, B, X], in the memory of the currents."""
+        _fire(current_TBX, current_TBX, bias_C, **self._constants)
+        return current_TBX
 
-def mean_rate(
-    current_TX: Tensor, rate_X: Tensor, bias_C: Tensor | None, decay: float, threshold: float
-) -> None:
-    """Fill ``rate_X`` float32 with the mean over the ticks of the spikes."""
-    memory = tick_memory(current_TX)
-    _launch(
-        kernels.mean_rate, memory.num_neurons, current_TX, rate_X,
-        *_bias_arguments(current_TX, bias_C), memory.num_neurons,
-        DECAY=decay, THRESHOLD=threshold, TICKS=len(current_TX),
-    )
+    def add_and_fire(
+        self, shortcut_TBX: Tensor, branch_TBX: Tensor, bias_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The sum, in the memory of the branch, and its spikes; both must share their layout."""
+        check_same_layout(shortcut_TBX, branch_TBX)
+        spikes_TBX = torch.empty_like(branch_TBX)
+        memory, shortcut = tick_memory(branch_TBX), tick_memory(shortcut_TBX)
+        _launch(
+            kernels.add_and_fire, memory.num_neurons, shortcut_TBX, branch_TBX, spikes_TBX,
+            *_bias_arguments(branch_TBX, bias_C), memory.num_neurons,
+            SHORTCUT_MOVES=len(shortcut_TBX) > 1 and shortcut.tick_stride != 0,
+            **self._constants, TICKS=len(branch_TBX),
+        )
+        return branch_TBX, spikes_TBX
+
+    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
+        """Mean over the ticks, float32[B, X]."""
+        rate_BX = torch.empty_like(current_TBX[0], dtype=torch.float32)
+        memory = tick_memory(current_TBX)
+        _launch(
+            kernels.mean_rate, memory.num_neurons, current_TBX, rate_BX,
+            *_bias_arguments(current_TBX, bias_C), memory.num_neurons,
+            **self._constants, TICKS=len(current_TBX),
+        )
+        return rate_BX
 
 
 class _FusedLif(torch.autograd.Function):
@@ -87,7 +96,7 @@ class _FusedLif(torch.autograd.Function):
     ) -> Tensor:
         spikes_TX = like_ticks_of(current_TX)
         if not ctx.needs_input_grad[0]:
-            fire(current_TX, spikes_TX, None, decay, threshold)
+            _fire(current_TX, spikes_TX, None, DECAY=decay, THRESHOLD=threshold)
             return spikes_TX
         charges_TX = like_ticks_of(current_TX)
         memory = tick_memory(current_TX)
@@ -114,6 +123,18 @@ class _FusedLif(torch.autograd.Function):
             HALF_ALPHA=alpha / 2, STEEPNESS=math.pi / 2 * alpha, TICKS=len(charges_TX),
         )
         return result_TX, None, None, None
+
+
+def _fire(
+    current_TX: Tensor, spikes_TX: Tensor, bias_C: Tensor | None, **constants: float
+) -> None:
+    """Fill ``spikes_TX``, which may be ``current_TX``, with the spikes of currents plus bias."""
+    memory = tick_memory(current_TX)
+    _launch(
+        kernels.fire, memory.num_neurons, current_TX, spikes_TX,
+        *_bias_arguments(current_TX, bias_C), memory.num_neurons,
+        CURRENT_MOVES=memory.tick_stride != 0, **constants, TICKS=len(spikes_TX),
+    )
 
 
 def _launch(kernel: Any, num_neurons: int, *arguments: Any, **constants: Any) -> None:

@@ -50,7 +50,7 @@ def fire(branch_TBCHW: Tensor, norm: nn.BatchNorm2d, config: NetConfig) -> Tenso
     """Spikes [T, B, C, H, W] of neurons that get the normalised branch; differentiable.
 
     Args:
-        branch_TBCHW: float32, bfloat16 or float16, with as many ticks as the neurons.
+        branch_TBCHW: float32 or bfloat16, with as many ticks as the neurons.
         norm: in training; its running statistics are updated.
         config: of leaky or integer neurons, of at most 4 ticks.
     """

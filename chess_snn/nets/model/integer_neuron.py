@@ -28,8 +28,7 @@ from chess_snn.nets.cpu.neuron_cpu import memory_of
 
 def integer_spikes(current_X: Tensor, threshold: float, levels: int) -> Tensor:
     """Spikes in {0, ..., ``levels``}, in the precision of ``current_X``; differentiable."""
-    on_cpu = current_X.device.type == "cpu" and current_X.dtype != torch.float16
-    neuron = _CompiledSpikes if on_cpu else _Spikes
+    neuron = _CompiledSpikes if current_X.device.type == "cpu" else _Spikes
     spikes_X: Tensor = neuron.apply(current_X, threshold, levels)  # type: ignore[no-untyped-call]
     return spikes_X
 
