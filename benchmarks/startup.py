@@ -18,9 +18,9 @@ _HELP_BAR, _UCI_BAR, _READ_BAR, _NETWORK_BAR = 15.0, 25.0, 50.0, 100.0
 _BARS: Final = {
     "--help": _HELP_BAR, "play --help": _HELP_BAR, "uci --help": _HELP_BAR,
     "campaign start --help": _HELP_BAR, "games learn --help": _HELP_BAR, "uci": _UCI_BAR,
-    "perft startpos 3": _READ_BAR, "campaign status FOLDER": _READ_BAR,
-    "watch FOLDER --once": _READ_BAR, "models list FOLDER": _READ_BAR,
-    "games show FOLDER": _READ_BAR, "doctor": _READ_BAR, "analyse startpos": _NETWORK_BAR,
+    "campaign status FOLDER": _READ_BAR, "watch FOLDER --once": _READ_BAR,
+    "models list FOLDER": _READ_BAR, "games show FOLDER": _READ_BAR, "doctor": _READ_BAR,
+    "analyse startpos": _NETWORK_BAR,
 }
 _TORCH: Final = "import torch"
 

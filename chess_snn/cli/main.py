@@ -98,8 +98,6 @@ class LazyGroup(TyperGroup):
 
 
 _ROWS: Final = (
-    ("perft", "perft:perft_command",
-     "Count the positions reached after DEPTH plies."),
     ("match", "match:match_command",
      "Play a match of A against B and say what its score is worth."),
     ("rate", "rate:rate_command",
@@ -229,6 +227,7 @@ REMOVED: Final[dict[str, str]] = {
     "ladder": "`chess-snn rate`, or the table in docs/ratings.md",
     "ladder rate": "`chess-snn rate`",
     "ladder make": "`python -m benchmarks ladder` in a clone",
+    "perft": "`go perft N` in `chess-snn uci`",
     "ratings": "`chess-snn campaign status --ratings`",
     "results": "`chess-snn campaign status`, with --csv or --json for every figure",
 }

@@ -1,7 +1,9 @@
 """Files that a user names are written anywhere but among a campaign's own."""
 
 import io
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +57,15 @@ def test_a_configuration_for_campaigns_to_be_makes_no_campaign_of_its_folder(tmp
 def test_links_in_a_ring_lie_in_no_campaign(tmp_path):
     (tmp_path / "ring").symlink_to(tmp_path / "ring")
     assert campaign_around(tmp_path / "ring" / "games.pgn") is None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_written_is_one_line_bug():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "chess_snn", "--version"], stdout=full, stderr=subprocess.PIPE,
+            text=True, timeout=120, check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1

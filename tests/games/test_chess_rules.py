@@ -11,7 +11,7 @@ import pytest
 
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.games.chess import from_board, perft, perft_divide
+from chess_snn.games.chess import from_board, perft
 from chess_snn.games.chess.layout import KEY, META, REPETITIONS_MASK, REPETITIONS_SHIFT
 
 GAME = get_game("chess")
@@ -178,18 +178,6 @@ def test_published_counts(fen):
     assert counts == PUBLISHED[fen]
 
 
-def test_divide_equals_python_chess():
-    board = chess.Board(KIWIPETE)
-    expected = {}
-    for move in board.legal_moves:
-        board.push(move)
-        expected[move.uci()] = board.legal_moves.count()
-        board.pop()
-    divided = perft_divide(GAME.parse_state(KIWIPETE), 2)
-    assert divided == expected
-    assert list(divided) == sorted(divided)
-
-
 def test_depth_zero_is_the_position_itself():
     assert perft(GAME.parse_state(KIWIPETE), 0) == 1
 
@@ -197,7 +185,6 @@ def test_depth_zero_is_the_position_itself():
 def test_mate_has_no_leaves():
     mated = GAME.parse_state("rnb1kbnr/pppp1ppp/8/4p3/5PPq/8/PPPPP2P/RNBQKBNR w KQkq - 1 3")
     assert perft(mated, 3) == 0
-    assert perft_divide(mated, 3) == {}
 
 
 def test_draws_do_not_cut_the_tree():
@@ -205,10 +192,9 @@ def test_draws_do_not_cut_the_tree():
     assert perft(GAME.parse_state("8/8/8/8/3k4/8/8/K7 w - - 120 90"), 1) == 3
 
 
-@pytest.mark.parametrize(("function", "depth"), [(perft, -1), (perft_divide, 0)])
-def test_depth_out_of_range(function, depth):
+def test_depth_out_of_range():
     with pytest.raises(ConfigError, match="depth"):
-        function(GAME.parse_state(KIWIPETE), depth)
+        perft(GAME.parse_state(KIWIPETE), -1)
 
 
 # The kernels and python-chess play the same games side by side and must agree at every ply.

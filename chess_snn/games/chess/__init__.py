@@ -8,5 +8,5 @@ from chess_snn.games.chess.notation import (
     moves_of,
     to_board,
 )
-from chess_snn.games.chess.perft import perft, perft_divide
+from chess_snn.games.chess.perft import perft
 from chess_snn.games.chess.planes import PLANE_NAMES

@@ -3,15 +3,11 @@
 The last ply is counted and not played ("bulk counting"). Draws do not cut the tree, as usual.
 """
 
-from collections.abc import Iterator
-from typing import Final
-
 import numpy as np
 
 from chess_snn.games.chess.layout import MAX_LEGAL, STATE_WORDS
 from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.moves import make_move
-from chess_snn.games.chess.notation import move_of_action, to_board
 from chess_snn.jit import kernel
 from chess_snn.settings import check_range
 from chess_snn.types import UInt64Array
@@ -24,40 +20,7 @@ def perft(state: UInt64Array, depth: int) -> int:
         ConfigError: ``depth`` is negative.
     """
     check_range("depth", depth, ge=0)
-    if depth == 0:
-        return 1
-    return sum(leaves for _, leaves in _leaves_by_action(state, depth))
-
-
-def perft_divide(state: UInt64Array, depth: int) -> dict[str, int]:
-    """The count of :func:`perft` by first move in UCI, in alphabetical order.
-
-    Raises:
-        ConfigError: ``depth`` is below 1.
-    """
-    check_range("depth", depth, ge=1)
-    board = to_board(state)
-    counts = {
-        move_of_action(board, action).uci(): leaves
-        for action, leaves in _leaves_by_action(state, depth)
-    }
-    return dict(sorted(counts.items()))
-
-
-_KERNEL_DEPTH: Final = 4
-"""Plies of one kernel call, which takes a second or so: an interrupt is noticed between them."""
-
-
-def _leaves_by_action(state: UInt64Array, depth: int) -> Iterator[tuple[int, int]]:
-    legal = np.empty(MAX_LEGAL, dtype=np.int16)
-    num_legal, _, _ = generate(state, legal)
-    child = np.empty(STATE_WORDS, dtype=np.uint64)
-    for action in legal[: int(num_legal)]:
-        make_move(state, child, action)
-        if depth - 1 > _KERNEL_DEPTH:
-            yield int(action), sum(leaves for _, leaves in _leaves_by_action(child, depth - 1))
-        else:
-            yield int(action), int(_count_leaves(child, depth - 1))
+    return int(_count_leaves(state, depth))
 
 
 @kernel
