@@ -26,6 +26,12 @@ def new_folder(tmp_path):
     return make
 
 
+@pytest.fixture
+def folder(new_folder):
+    """One of these settings."""
+    return new_folder()
+
+
 HOLDER = """
 import sys, time
 from pathlib import Path

@@ -61,18 +61,13 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_rings_once_it_has_lasted_and_says_since_when(name):
+def test_rings_once_it_has_lasted_and_falls_silent_when_it_ends(name):
     trouble, patience, figures = TROUBLES[name]
     assert find_alarms(history(20, trouble, patience - 1)) == []
     for length in (patience, patience + 4):
         alarm = only_alarm(history(20, trouble, length))
         assert (alarm.name, alarm.since_iteration) == (name, 20 - length)
         assert figures in alarm.saw
-
-
-@pytest.mark.parametrize("name", TROUBLES)
-def test_falls_silent_when_the_trouble_ends(name):
-    trouble, patience, _ = TROUBLES[name]
     rows = history(20, trouble, patience + 2)
     assert find_alarms([*rows, HEALTHY]) == []
     assert find_alarms([*rows, HEALTHY, *rows[-1:] * (patience - 1)]) == []

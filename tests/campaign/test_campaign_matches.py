@@ -258,11 +258,3 @@ def test_more_openings_than_the_book_has_are_refused(new_folder, setting):
 def test_by_hours_the_opponents_follow_the_time(new_folder):
     even, uneven = opponents_of_two_runs(new_folder, "campaign.hours=10")
     assert even != uneven
-
-
-def test_a_campaign_without_last_matches_ends_with_its_last_receipt(new_folder):
-    folder = new_folder("c", "campaign.iterations=2")
-    assert not is_finished(folder)
-    hour_of_iterations(folder, 2)
-    assert final_matches(folder) == []
-    assert is_finished(folder)

@@ -179,7 +179,9 @@ def keep_part(one_champion, match, part, points: list[float]) -> None:
     write_match(one_champion.match_part(match.event, match.name, part), result)
 
 
-def test_the_first_evaluated_generation_is_champion_without_games(new_folder):
+def test_the_first_evaluated_generation_and_one_chosen_by_hand_are_champions_without_games(
+    new_folder
+):
     one_champion = new_folder("c", "campaign.iterations=9", "evaluation.every=2")
     assert gating_match_of(one_champion, 1) is None, "not evaluated"
     finish(one_champion, 0, champion=1, score=None)
@@ -189,15 +191,8 @@ def test_the_first_evaluated_generation_is_champion_without_games(new_folder):
     finish(one_champion, 2, champion=2, score=None)
     match = gating_match_of(one_champion, 4)
     assert (match.generation, match.opponent) == (4, 2)
-
-
-def test_a_champion_by_hand_is_played_against_even_if_it_was_not_evaluated(new_folder):
-    one_champion = new_folder("c", "campaign.iterations=9", "evaluation.every=2")
-    finish(one_champion, 0, champion=1, score=None)
-    finish(one_champion, 1, champion=2)
-    finish(one_champion, 2, champion=2, score=None)
     promote_by_hand(one_champion, 1, "somebody", "curious")
-    assert gating_match_of(one_champion, 4).opponent == 1
+    assert gating_match_of(one_champion, 4).opponent == 1, "though it was not evaluated"
 
 
 def test_no_games_are_played_where_scores_decide(new_folder):

@@ -50,15 +50,6 @@ def after_the_check(monkeypatch, happen):
     )
 
 
-def test_an_exported_network_is_the_one_of_the_checkpoint(folder, tmp_path):
-    version = export_model(folder, GENERATION, tmp_path / "model")
-    checkpoint = read_manifest(folder.checkpoint(GENERATION))
-    exported = verify_folder(tmp_path / "model")
-    assert exported.files[WEIGHTS] == checkpoint.files[WEIGHTS]
-    assert exported.meta["weights_digest"] == version.digest
-    assert read_exported(tmp_path / "model")[0]["generation"] == GENERATION
-
-
 def test_a_bit_that_flips_while_a_network_is_copied_is_found_bug(folder, tmp_path, monkeypatch):
     weights = folder.checkpoint(GENERATION) / WEIGHTS
 
@@ -95,16 +86,22 @@ def card_of(folder):
 
 
 def test_a_network_that_began_with_given_games_is_said_to_know_only_its_own_bug(tmp_path):
-    card = card_of(made.make_campaign(
-        tmp_path / "warm", 'supervised.games="/imports/masters"', 'supervised.digest="0123abcd"'
-    ))
+    games = ('supervised.games="/imports/masters"', 'supervised.digest="0123abcd"')
+    card = card_of(made.make_campaign(tmp_path / "warm", *games))
     assert "masters (digest 0123abcd)" in card
+    for name, changes in (("cold", ()), ("no epochs", (*games, "supervised.epochs=0"))):
+        card = card_of(made.make_campaign(tmp_path / name, *changes))
+        assert "pretraining dataset" not in card
 
 
 def test_generation_0_can_be_exported_before_any_iteration(folder, tmp_path):
     version = export_model(folder, 0, tmp_path / "first", "Notes of mine.")
     for parent in (folder.checkpoint(0), tmp_path / "first"):
         assert network_digest(load_network(parent / WEIGHTS)) == version.digest
+    exported, checkpoint = verify_folder(tmp_path / "first"), read_manifest(folder.checkpoint(0))
+    assert exported.files[WEIGHTS] == checkpoint.files[WEIGHTS]
+    assert exported.meta["weights_digest"] == version.digest
+    assert read_exported(tmp_path / "first")[0]["generation"] == 0
     assert (version.window_shards, version.score, version.promotion) == ((), None, None)
     assert (tmp_path / "first" / "README.md").read_text().endswith("Notes of mine.")
 
@@ -117,13 +114,6 @@ def test_an_exported_network_does_not_tell_where_its_dataset_lay(folder, tmp_pat
     )
     assert "/imports" not in (tmp_path / "model" / "model.toml").read_text()
     assert read_exported(tmp_path / "model")[1].supervised.games == ""
-
-
-def test_a_network_that_began_untrained_has_games_with_itself_alone(tmp_path):
-    games = ('supervised.games="/imports/masters"', 'supervised.digest="0123"')
-    for name, changes in (("cold", ()), ("no epochs", (*games, "supervised.epochs=0"))):
-        card = card_of(made.make_campaign(tmp_path / name, *changes))
-        assert "pretraining dataset" not in card
 
 
 # A network of its own shape, through a campaign, an export and a game.

@@ -19,8 +19,7 @@ from chess_snn.errors import CampaignError, CampaignLockedError, CorruptDataErro
 NUM_STARTS = 8
 
 
-def test_opening_finds_what_was_created_even_after_a_move(new_folder):
-    folder = new_folder()
+def test_opening_finds_what_was_created_even_after_a_move(folder):
     assert CampaignFolder.open(folder.path) == folder
     moved = folder.path.rename(folder.path.with_name("elsewhere"))
     opened = CampaignFolder.open(moved)
@@ -99,8 +98,7 @@ def test_a_folder_that_a_killed_start_left_can_be_started_in_bug(new_folder, tmp
 
 
 @pytest.mark.fault(12)
-def test_a_lock_on_a_full_disk_is_one_line_bug(new_folder):
-    folder = new_folder()
+def test_a_lock_on_a_full_disk_is_one_line_bug(folder):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -116,8 +114,7 @@ def test_a_lock_on_a_full_disk_is_one_line_bug(new_folder):
 
 
 @pytest.mark.fault(16)
-def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder, lock_elsewhere):
-    folder = new_folder()
+def test_a_second_writer_is_refused_until_the_first_is_killed(folder, lock_elsewhere):
     holder = lock_elsewhere(folder)
     with pytest.raises(CampaignLockedError, match=str(holder.pid)), campaign_lock(folder):
         pytest.fail("two writers")
@@ -127,8 +124,7 @@ def test_a_second_writer_is_refused_until_the_first_is_killed(new_folder, lock_e
         pass
 
 
-def test_a_lock_is_free_after_its_block_and_after_an_error_in_it(new_folder):
-    folder = new_folder()
+def test_a_lock_is_free_after_its_block_and_after_an_error_in_it(folder):
     with pytest.raises(ZeroDivisionError), campaign_lock(folder):
         1 / 0  # noqa: B018
     with campaign_lock(folder), pytest.raises(CampaignLockedError), campaign_lock(folder):
@@ -146,8 +142,7 @@ def test_unnamed_campaigns_are_numbered(tmp_path, monkeypatch):
     assert str(campaigns_home()) == "/home/somebody/chess-snn/campaigns"
 
 
-def test_leftovers_of_the_dead_are_swept_and_nothing_else(new_folder, dead_pid):
-    folder = new_folder()
+def test_leftovers_of_the_dead_are_swept_and_nothing_else(folder, dead_pid):
     shards = folder.shard(0, 0).parent
     leftover = shards / f".tmp-shard-0000@{socket.gethostname()}-{dead_pid}-00000000"
     elsewhere = shards / f".tmp-shard-0001@another-host-{dead_pid}-00000000"

@@ -76,14 +76,10 @@ def names(folder: CampaignFolder, sort: str) -> list[str]:
 def test_games_outside_every_window_to_come_may_go(running: CampaignFolder) -> None:
     assert first_iteration_needed(running) == 8
     assert names(running, "games") == [f"iter-{i:06d}" for i in range(8)]
-
-
-def test_games_that_self_play_restarts_from_stay(running: CampaignFolder) -> None:
-    """Those of the iteration before the newest, though the window is shorter."""
     newest = read_receipts(running)[-1]
     newest.training.window_shards[:] = ["iter-000011/shard-0000", "iter-000011/shard-0001"]
     write_receipt(running, newest)
-    assert first_iteration_needed(running) == 10
+    assert first_iteration_needed(running) == 10, "self-play restarts from games before the window"
 
 
 def test_no_game_may_go_before_a_receipt_says_what_the_window_is(tmp_path: Path) -> None:
@@ -93,20 +89,16 @@ def test_no_game_may_go_before_a_receipt_says_what_the_window_is(tmp_path: Path)
     assert first_iteration_needed(folder) == 0
 
 
-def test_champions_the_first_and_the_newest_generation_stay(
+def test_generations_that_may_be_wanted_again_stay(
     run_on: Callable[..., CampaignFolder],
 ) -> None:
     folder = run_on(champion=1)
-    promote_by_hand(folder, 3, "ada", "liked it")
+    assert names(folder, "checkpoints") == [f"gen-{g:06d}" for g in range(2, 8)]
     needed = generations_needed(folder)
-    assert needed & set(range(8)) == {0, 1, 3}
-    assert 12 in needed
-
-
-def test_both_networks_of_the_newest_gating_match_stay(
-    run_on: Callable[..., CampaignFolder],
-) -> None:
-    folder = run_on(champion=1)
+    assert {8, 11} <= needed, "the opponent from two thirds of the way, and all after it"
+    assert 12 in needed, "the newest"
+    promote_by_hand(folder, 3, "ada", "liked it")
+    assert generations_needed(folder) & set(range(8)) == {0, 1, 3}, "the first and champions"
     newest = read_receipts(folder)[-1]
     played = PromotionFacts(
         candidate=6, champion=5, verdict="accept", llr=0.0, lower=-3.0, upper=3.0, elo0=-35.0,
@@ -114,16 +106,8 @@ def test_both_networks_of_the_newest_gating_match_stay(
         pairs=[0, 0, 1, 0, 0], score=0.5,
     )
     write_receipt(folder, replace(newest, promotion=played))
-    assert generations_needed(folder) & set(range(8)) == {0, 1, 5, 6}
-
-
-def test_generations_that_play_new_ones_stay(run_on: Callable[..., CampaignFolder]) -> None:
-    """The opponent from two thirds of the way, and all after it."""
-    folder = run_on(champion=1)
-    gone = names(folder, "checkpoints")
-    assert gone == [f"gen-{g:06d}" for g in range(2, 8)]
     needed = generations_needed(folder)
-    assert {8, 11} <= needed
+    assert needed & set(range(8)) == {0, 1, 3, 5, 6}, "both of the newest gating match"
 
 
 def test_gc_between_two_iterations_under_way_takes_the_opponent_of_the_first_bug(
@@ -142,6 +126,7 @@ def test_gc_between_two_iterations_under_way_takes_the_opponent_of_the_first_bug
 
 
 def test_a_finished_campaign_can_do_without_its_games(finished: CampaignFolder) -> None:
+    before = sorted(finished.path.rglob("*"))
     assert names(finished, "games") == ["iter-000000", "iter-000001"]
     assert find_disposable(finished, keep=["games"]) == [
         entry for entry in find_disposable(finished) if entry.sort != "games"
@@ -150,12 +135,7 @@ def test_a_finished_campaign_can_do_without_its_games(finished: CampaignFolder) 
     assert sizes["iter-000000"] == sum(
         path.stat().st_size for path in finished.shard(0, 0).parent.rglob("*") if path.is_file()
     )
-
-
-def test_looking_changes_nothing(finished: CampaignFolder) -> None:
-    before = sorted(finished.path.rglob("*"))
-    find_disposable(finished)
-    assert sorted(finished.path.rglob("*")) == before
+    assert sorted(finished.path.rglob("*")) == before, "looking changes nothing"
 
 
 def test_leftovers_of_the_dead_may_go_and_those_of_the_living_not(

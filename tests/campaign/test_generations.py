@@ -2,11 +2,9 @@
 
 import logging
 import shutil
-from pathlib import Path
 
 import pytest
 from small_campaigns import copy_generation, make_weights
-from stored_files import copy_campaign
 
 from chess_snn.campaign import CampaignFolder, read_receipts
 from chess_snn.campaign.forking import fork_campaign, fork_config
@@ -23,13 +21,9 @@ from chess_snn.errors import CampaignError, CorruptDataError, DamagedFolderError
 from chess_snn.report.page import report_html
 
 
-def no_registry(address: str) -> Path:
-    raise AssertionError(address)
-
-
 @pytest.fixture
-def folder(tmp_path):
-    return copy_campaign(tmp_path)
+def folder(stored_campaign):
+    return stored_campaign
 
 
 def fork(folder: CampaignFolder) -> None:
@@ -40,7 +34,7 @@ def fork(folder: CampaignFolder) -> None:
 
 
 READERS = {
-    "play": lambda folder: find_model(f"{folder.path}@2", no_registry).load_stored(),
+    "play": lambda folder: find_model(f"{folder.path}@2").load_stored(),
     "export": lambda folder: export_model(folder, 2, folder.path.with_name("exported")),
     "self-play": lambda folder: evaluator_of(folder, 2),
     "train": lambda folder: check_training_inputs(folder, 2),
@@ -99,18 +93,18 @@ def test_the_newest_network_is_not_quietly_the_one_before_it_bug(folder):
     assert missing_generations(folder) == [2]
     for text in (str(folder.path), str(folder.checkpoint(2) / "weights.safetensors")):
         with pytest.raises(DamagedFolderError, match=r"gen-000002.*MANIFEST\.json"):
-            find_model(text, no_registry).load_stored()
+            find_model(text).load_stored()
     shutil.rmtree(folder.checkpoint(2))
     with pytest.raises(CampaignError, match="generation 2"):
-        find_model(str(folder.path), no_registry)
+        find_model(str(folder.path))
 
 
 def test_weights_without_a_manifest_are_said_to_be_unchecked(folder, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
-        find_model(str(folder.path), no_registry).load_stored()
+        find_model(str(folder.path)).load_stored()
         assert not caplog.records
         weights = make_weights(tmp_path / "weights.safetensors")
-        find_model(str(weights), no_registry).load_stored()
+        find_model(str(weights)).load_stored()
     assert caplog.text.count(str(weights)) == 1
 
 
@@ -118,4 +112,4 @@ def test_an_exported_network_without_its_manifest_is_not_used(folder, tmp_path):
     export_model(folder, 2, tmp_path / "exported")
     (tmp_path / "exported" / "MANIFEST.json").unlink()
     with pytest.raises(DamagedFolderError, match=r"MANIFEST\.json"):
-        find_model(str(tmp_path / "exported"), no_registry).load_stored()
+        find_model(str(tmp_path / "exported")).load_stored()

@@ -3,13 +3,13 @@
 import shutil
 
 import pytest
-from small_campaigns import MICRO, make_campaign, play_campaign, play_iteration
+from small_campaigns import play_campaign
 
 from chess_snn.campaign import CampaignFolder
 from chess_snn.campaign.integrity.verify import verify_campaign
 from chess_snn.campaign.models.starting import create_campaign, find_start
 from chess_snn.campaign.models.versions import version_of
-from chess_snn.campaign.stages import prepare_first_generation, train_generation
+from chess_snn.campaign.stages import train_generation
 from chess_snn.data import read_manifest
 from chess_snn.errors import UsageError
 from chess_snn.nets import network_digest
@@ -43,11 +43,8 @@ def test_a_lost_generation_is_trained_again_to_the_same_bits(grown, tmp_path):
     assert digests[0] == digests[1]
 
 
-def test_before_it_grows_it_learns_as_one_that_does_not(grown, tmp_path):
-    folder = make_campaign(tmp_path / "c", settings=MICRO)
-    prepare_first_generation(folder)
-    play_iteration(folder, 0)
-    assert network_digest(load_weights(folder.checkpoint(1))) == network_digest(
+def test_before_it_grows_it_learns_as_one_that_does_not(grown, played_campaign):
+    assert network_digest(load_weights(played_campaign.checkpoint(1))) == network_digest(
         load_weights(grown.checkpoint(1))
     )
 

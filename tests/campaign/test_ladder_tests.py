@@ -12,8 +12,10 @@ from small_campaigns import receipt_of
 from benchmarks.ladder import ladder_json
 from chess_snn.campaign import load_config
 from chess_snn.campaign.stages import prepare_first_generation
+from chess_snn.campaign.store.match_facts import LadderTestFacts
 from chess_snn.campaign.store.plans import begin_iteration
 from chess_snn.campaign.store.receipts import read_receipt, write_receipt
+from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.campaign.strength import ladder_tests, ratings
 from chess_snn.campaign.strength.ladder_tests import ladder_notice, play_ladder_test
 from chess_snn.campaign.strength.ratings import rate_campaign, rating_of
@@ -94,8 +96,9 @@ def files_of(folder):
     return sorted(path.name for path in (folder.path / "matches" / "gen-000000").iterdir())
 
 
-def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
+def test_it_ends_with_its_games_leaves_whole_matches_and_is_rated(untrained):
     folder, told = untrained(), []
+    assert rate_campaign(folder) is None
     report = play_ladder_test(folder.path, 0, on_progress=lambda *now: told.append(now))
     assert (report.player, report.ended_by, report.start) == (
         "gen-000000", "games", "random"
@@ -111,6 +114,15 @@ def test_it_ends_with_its_games_and_leaves_whole_matches(untrained):
         "climb-greedy.json", "climb-greedy~50.json", "climb-random.json", "climb.json"
     ]
     assert play_ladder_test(folder.path, 0) == report
+
+    # Its games and the ladder's are in the ratings.
+    assert (report.simulations, report.scale) == (0, ladder_tests.read_ladder().scale)
+    rating = rating_of(rate_campaign(folder, 0), 0, 0)
+    for name in ("elo", "elo_low", "elo_high", "num_games"):
+        assert getattr(rating, name) == getattr(report, name)
+    rated = rate_campaign(folder).ratings
+    assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
+    assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
 
 
 def test_it_ends_when_the_interval_is_narrow(untrained):
@@ -141,13 +153,13 @@ def play_until(folder, games):
         play_ladder_test(folder.path, 0, on_progress=stop)
 
 
-@pytest.mark.parametrize("after", [1, 5])
-def test_stopped_anywhere_it_comes_to_the_same(untrained, after):
-    expected, folder = play_ladder_test(untrained("whole").path, 0), untrained("stopped")
-
-    play_until(folder, after)
-    assert len(list(folder.path.glob("matches/*/climb-*.json"))) == after // BATCH
-    assert play_ladder_test(folder.path, 0) == expected
+def test_stopped_anywhere_it_comes_to_the_same(untrained):
+    expected = play_ladder_test(untrained("whole").path, 0)
+    for after in (1, 5):
+        folder = untrained(f"stopped-{after}")
+        play_until(folder, after)
+        assert len(list(folder.path.glob("matches/*/climb-*.json"))) == after // BATCH
+        assert play_ladder_test(folder.path, 0) == expected
 
 
 def test_stopped_between_its_report_and_its_matches_they_become_whole(untrained, monkeypatch):
@@ -195,19 +207,6 @@ def test_a_damaged_report_is_named(new_folder, damage):
     ):
         with pytest.raises(CorruptDataError, match=r"climb\.json"):
             read()
-
-
-def test_its_games_and_the_ladders_are_in_the_ratings(untrained):
-    folder = untrained()
-    assert rate_campaign(folder) is None
-    report = play_ladder_test(folder.path, 0)
-    assert (report.simulations, report.scale) == (0, ladder_tests.read_ladder().scale)
-    rating = rating_of(rate_campaign(folder, 0), 0, 0)
-    for name in ("elo", "elo_low", "elo_high", "num_games"):
-        assert getattr(rating, name) == getattr(report, name)
-    rated = rate_campaign(folder).ratings
-    assert rated.of("greedy").num_games == 2 * (40 + 72) + BATCH
-    assert set(rated.players) == {"random", "greedy~50", "greedy", "gen-000000"}
 
 
 def test_the_search_budget_of_a_ladder_test_may_be_its_own(untrained):
@@ -312,9 +311,9 @@ def test_without_a_climb_nothing_is_said(new_folder):
     assert ladder_notice(new_folder("c").config) is None
 
 
-def test_a_receipt_keeps_it_and_older_ones_have_none(untrained):
-    folder = untrained()
-    ladder_test = play_ladder_test(folder.path, 0)
+def test_a_receipt_keeps_it_and_older_ones_have_none(new_folder):
+    folder = new_folder("c", *LADDER_TESTS)
+    ladder_test = from_json(LadderTestFacts, REPORT | {"elo_low": -90.0})
     plain = receipt_of(folder, 0)
     assert not [name for name in metrics_of(folder.config, plain) if "ladder" in name]
     write_receipt(folder, plain)

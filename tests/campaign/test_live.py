@@ -38,11 +38,6 @@ WORKER = WorkerProgress(
 )
 
 
-@pytest.fixture
-def folder(new_folder):
-    return new_folder()
-
-
 def test_what_was_written_is_read_and_is_new_for_a_while(folder):
     stage = StageProgress(3, "self-play", "games", 120, 400, per_s=3.0, begun_s=1.7e9)
     live = Live((stage,), (WORKER, replace(WORKER, name="b")))
@@ -92,12 +87,8 @@ def test_all_workers_in_a_line_count_each_gpu_once():
 # Finding out whether a process writes a campaign disturbs none.
 
 
-def test_a_campaign_that_nobody_ran_has_none(new_folder):
-    assert find_writer(new_folder()) is None
-
-
-def test_runs_while_it_holds_the_lock_and_not_merely_while_it_lives(new_folder):
-    folder = new_folder()
+def test_runs_while_it_holds_the_lock_and_not_merely_while_it_lives(folder):
+    assert find_writer(folder) is None
     with campaign_lock(folder):
         writer = find_writer(folder)
         assert (writer.pid, writer.host) == (os.getpid(), socket.gethostname())
@@ -106,8 +97,7 @@ def test_runs_while_it_holds_the_lock_and_not_merely_while_it_lives(new_folder):
     assert find_writer(folder).state is WriterState.STOPPED
 
 
-def test_a_killed_writer_has_stopped_even_before_its_parent_asks(new_folder, lock_elsewhere):
-    folder = new_folder()
+def test_a_killed_writer_has_stopped_even_before_its_parent_asks(folder, lock_elsewhere):
     holder = lock_elsewhere(folder)
     assert find_writer(folder).state is WriterState.RUNNING
     holder.kill()
@@ -117,8 +107,7 @@ def test_a_killed_writer_has_stopped_even_before_its_parent_asks(new_folder, loc
     assert find_writer(folder).state is WriterState.STOPPED
 
 
-def test_another_hosts_process_cannot_be_seen(new_folder):
-    folder = new_folder()
+def test_another_hosts_process_cannot_be_seen(folder):
     holder = {"host": "elsewhere", "pid": os.getpid(), "since": "2026-01-31T12:00:00+00:00"}
     folder.lock_file.write_text(json.dumps(holder))
     writer = find_writer(folder)
@@ -130,8 +119,7 @@ def test_another_hosts_process_cannot_be_seen(new_folder):
     "", "[]", "\xff", '{"host": "a"}', '{"host": "a", "pid": -1, "since": "2026-01-31"}',
     '{"host": "a", "pid": 1, "since": "yesterday"}',
 ])
-def test_a_lock_file_that_is_just_being_written_names_nobody(new_folder, text):
-    folder = new_folder()
+def test_a_lock_file_that_is_just_being_written_names_nobody(folder, text):
     folder.lock_file.write_text(text, encoding="latin-1")
     assert find_writer(folder) is None
 

@@ -42,12 +42,8 @@ from chess_snn.nets import (
 from chess_snn.training import WEIGHTS, load_trainer
 
 
-def no_registry(address: str) -> Path:
-    raise AssertionError(f"asked for {address}")
-
-
 def start_from(text: object) -> Start:
-    return find_start(str(text), no_registry)
+    return find_start(str(text))
 
 
 @pytest.fixture
@@ -152,22 +148,20 @@ def test_a_network_may_begin_to_see_more_and_not_cease_to(tmp_path, name):
         start.load_config("smoke", settings=[f"net.{name}=false"])
 
 
-def test_a_weights_file_alone_says_its_shape(tmp_path):
-    shape = net_config("small", activation="relu", ticks=1)
+@pytest.mark.parametrize(("shape", "precision"), [
+    (net_config("small", activation="relu", ticks=1), "bf16"),
+    (net_config("tiny", activation="ilif", ticks=1, levels=8), "int8"),
+], ids=["relu", "ilif"])
+def test_a_weights_file_alone_says_its_shape_and_the_preset_how_it_plays(
+    tmp_path, shape, precision
+):
     save_network(tmp_path / "net.safetensors", build_network(get_game("chess").spec, shape, 5))
     start = start_from(tmp_path / "net.safetensors")
-    config = start.load_config("smoke")
-    assert (config.net.size, config.net.activation) == ("small", "relu")
+    config = start.load_config("cpu")
+    assert (config.net.size, config.net.activation) == (shape.size, shape.activation)
     assert config.net.network() == shape
+    assert config.net.precision == precision
     assert start.origin.campaign == ""
-
-
-def test_the_preset_says_how_a_weights_file_plays(tmp_path):
-    shape = net_config("tiny", activation="ilif", ticks=1, levels=8)
-    save_network(tmp_path / "net.safetensors", build_network(get_game("chess").spec, shape, 5))
-    config = start_from(tmp_path / "net.safetensors").load_config("cpu")
-    assert config.net.network() == shape
-    assert config.net.precision == "int8"
 
 
 @pytest.mark.parametrize(("changes", "said"), [
@@ -196,6 +190,11 @@ def test_the_first_windows_hold_the_games_of_the_network(parent, tmp_path):
     )
     inode = own[0].stat().st_ino
     assert (folder.path / "games" / names[0]).stat().st_ino == inode
+    there, here = (
+        ReplayWindow.load(game_of(parent), shards, 10_000, holdout_every=2)
+        for shards in (own, [folder.path / "games" / name for name in names])
+    )
+    assert there.digest() == here.digest(), "games held out there are held out here"
 
     assert begins_trained(folder)
     receipt = play_iteration(folder, 0)
@@ -209,18 +208,6 @@ def test_the_first_windows_hold_the_games_of_the_network(parent, tmp_path):
     third = start_with_games(folder, tmp_path / "third", generation="")
     assert list(third.origin.games) == [f"from-{name}" for name in [*names, *played]]
     assert verify_campaign(third).is_whole
-
-
-def test_games_held_out_where_they_were_played_are_held_out_here(parent, tmp_path):
-    folder = start_with_games(parent, tmp_path / "new")
-    windows = [
-        ReplayWindow.load(game_of(parent), shards, 10_000, holdout_every=2)
-        for shards in (
-            window_shards(parent, 1),
-            [folder.path / "games" / name for name in folder.origin.games],
-        )
-    ]
-    assert windows[0].digest() == windows[1].digest()
 
 
 def test_what_was_taken_along_is_taken_again_when_it_is_damaged(parent, tmp_path):
@@ -299,8 +286,7 @@ def digest_of(folder: CampaignFolder, generation: int) -> str:
 
 
 def test_without_a_change_it_comes_out_as_its_parent(tmp_path, played_campaign):
-    shutil.copytree(played_campaign.path, tmp_path / "parent")
-    parent = CampaignFolder.open(tmp_path / "parent")
+    parent = CampaignFolder.open(shutil.copytree(played_campaign.path, tmp_path / "parent"))
     forked = fork(parent, 1)
     assert forked.campaign_id != parent.campaign_id
     assert verify_campaign(forked).is_whole
@@ -320,8 +306,7 @@ def test_without_a_change_it_comes_out_as_its_parent(tmp_path, played_campaign):
 
 
 def test_changed_settings_hold_from_there_on(tmp_path, played_campaign):
-    shutil.copytree(played_campaign.path, tmp_path / "parent")
-    parent = CampaignFolder.open(tmp_path / "parent")
+    parent = CampaignFolder.open(shutil.copytree(played_campaign.path, tmp_path / "parent"))
     forked = fork(parent, 1, "training.learning_rate=0.0001", "campaign.iterations=3")
     inode = (parent.checkpoint(1) / "MANIFEST.json").stat().st_ino
     assert (forked.checkpoint(1) / "MANIFEST.json").stat().st_ino == inode
@@ -353,24 +338,21 @@ def _plans(folder: CampaignFolder) -> list[dict]:
     (1, ("supervised.epochs=3",), r"supervised\.epochs"),
 ])
 def test_what_cannot_be_forked_is_refused_and_nothing_is_made(
-    tmp_path, stored_campaign, at, settings, said
+    tmp_path, parent, at, settings, said
 ):
-    parent = stored_campaign
     with pytest.raises((UsageError, ConfigError), match=said):
         fork(parent, at, *settings)
     assert not list(tmp_path.glob("*fork*"))
 
 
-def test_a_damaged_past_makes_no_fork(tmp_path, stored_campaign):
-    parent = stored_campaign
+def test_a_damaged_past_makes_no_fork(tmp_path, parent):
     parent.shard(0, 1).write_bytes(b"{")
     with pytest.raises(DamagedFolderError):
         fork(parent, 1)
     assert not list(tmp_path.glob(".tmp-*"))
 
 
-def test_what_the_parent_removed_the_fork_knows_to_be_removed(stored_campaign):
-    parent = stored_campaign
+def test_what_the_parent_removed_the_fork_knows_to_be_removed(parent):
     dispose(parent, find_disposable(parent))
     extend_campaign(parent, iterations=4)
     forked = fork(parent, 2)
@@ -380,8 +362,7 @@ def test_what_the_parent_removed_the_fork_knows_to_be_removed(stored_campaign):
     assert verify_campaign(forked).is_whole
 
 
-def test_damage_is_rebuilt_from_the_parent(stored_campaign):
-    parent = stored_campaign
+def test_damage_is_rebuilt_from_the_parent(parent):
     forked = fork(parent, 1)
     rebuilder = stage_rebuilder(forked, [])
     forked.shard(0, 0).unlink()

@@ -79,18 +79,9 @@ def train_in_ranks(folder, **options):
     return run_training(generation_training(folder.path, 0), 2, **options)
 
 
-def test_what_is_committed_is_not_trained_again(played):
-    folder = played()
-    facts = train_generation(folder.path, 0)
-    began = time.monotonic()
-    assert train_in_ranks(folder) == facts
-    assert time.monotonic() - began < 1
-
-
 @pytest.mark.fault(11)
-def test_a_generation_without_its_manifest_is_named_before_ranks_begin_bug(new_folder):
+def test_a_generation_without_its_manifest_is_named_before_ranks_begin_bug(folder):
     """Whoever hears of it there has it repaired; out of a rank it would come as text."""
-    folder = new_folder()
     folder.checkpoint(1).mkdir(parents=True)
     with pytest.raises(DamagedFolderError, match=r"gen-000001") as raised:
         train_in_ranks(folder)
@@ -157,10 +148,12 @@ def test_games_are_learnt_under_torchrun_on_two_nodes_as_by_two_ranks_of_one(tmp
     assert len(digests) == 1
 
 
-def test_the_iteration_to_train_is_the_first_that_was_played_and_not_trained(played):
+def test_what_was_trained_is_not_trained_again_and_what_was_not_played_is_refused(played):
     folder = played()
     assert iteration_to_train(folder) == 0
-    train_generation(folder.path, 0)
+    facts, began = train_generation(folder.path, 0), time.monotonic()
+    assert train_in_ranks(folder) == facts
+    assert time.monotonic() - began < 1
     with pytest.raises(CampaignError):
         iteration_to_train(folder)
     assert iteration_to_train(folder, 0) == 0

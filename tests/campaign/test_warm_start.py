@@ -1,6 +1,7 @@
 """A campaign whose first network has learnt from a dataset."""
 
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -41,14 +42,17 @@ def imported(tmp_path_factory):
     return make_import(tmp_path_factory.mktemp("imports") / "some")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def config(imported):
     return fixed_games(load_config(settings=[*SETTINGS, f'supervised.games="{imported}"']))
 
 
-@pytest.fixture
-def folder(config, tmp_path):
-    return CampaignFolder.create(tmp_path / "warm", config)
+@pytest.fixture(scope="module")
+def trained(config, tmp_path_factory):
+    """A campaign that has learnt from the games; a test that changes it copies it."""
+    folder = CampaignFolder.create(tmp_path_factory.mktemp("trained") / "warm", config)
+    assert train_first_generation(folder.path) == supervised_facts(folder)
+    return folder
 
 
 def digest(path):
@@ -62,26 +66,27 @@ def kill_at(step):
     return tell
 
 
-def test_generation_0_is_trained_and_the_campaign_goes_on_from_it(folder, config, imported):
+def test_generation_0_is_trained_and_the_campaign_goes_on_from_it(
+    trained, config, imported, tmp_path
+):
+    folder = CampaignFolder.open(shutil.copytree(trained.path, tmp_path / "warm"))
     facts = train_first_generation(folder.path)
     assert facts["games"]["digest"] == config.supervised.digest
     assert facts["games"]["path"] == str(imported)
     assert facts["points"][-1]["epoch"] == 2
-    assert facts == supervised_facts(folder)
+    assert facts == supervised_facts(trained), "done again, it changes nothing"
     assert not folder.supervised.exists()
     trainer = read_json(folder.checkpoint(0) / "trainer.json")
     assert trainer["steps_done"] == 0, "the campaign has a schedule of its own"
     assert trainer["settings"]["policy_loss"] == config.training.policy_loss
 
-    assert train_first_generation(folder.path) == facts, "done again, it changes nothing"
     begin_iteration(folder, 0, 0.0)
     for shard in range(num_shards(folder, 0)):
         play_shard(folder.path, 0, shard)
     assert train_generation(folder.path, 0).generation == 1
 
 
-def test_a_killed_campaign_begins_with_the_same_network(folder, config, tmp_path):
-    train_first_generation(folder.path)
+def test_a_killed_campaign_begins_with_the_same_network(trained, config, tmp_path):
     other = CampaignFolder.create(tmp_path / "killed", config)
     for step in (1, 9):
         with pytest.raises(Killed):
@@ -90,11 +95,10 @@ def test_a_killed_campaign_begins_with_the_same_network(folder, config, tmp_path
     steps, total = supervised_progress(other.supervised)
     assert 0 < steps < total
     train_first_generation(other.path)
-    assert digest(other.checkpoint(0)) == digest(folder.checkpoint(0))
+    assert digest(other.checkpoint(0)) == digest(trained.checkpoint(0))
 
 
-def test_a_cold_campaign_says_nothing_of_games(new_folder):
-    folder = new_folder()
+def test_a_cold_campaign_says_nothing_of_games(folder):
     prepare_first_generation(folder)
     assert supervised_facts(folder) is None
 
@@ -115,15 +119,14 @@ def test_a_network_that_has_learnt_is_no_hard_start():
     assert find_alarms([metrics | {"is_warm": 1.0}]) == []
 
 
-def test_trained_alone_it_is_the_same_network(folder, config, tmp_path):
-    train_first_generation(folder.path)
+def test_trained_alone_it_is_the_same_network(trained, config, tmp_path):
     out = tmp_path / "networks" / "tiny"
     with pytest.raises(Killed):
         train_network(config, out, num_threads=1, on_progress=kill_at(9))
     assert not out.exists()
     points = train_network(config, out, num_threads=1)
     assert [path.name for path in out.parent.iterdir()] == ["tiny"]
-    assert digest(out) == digest(folder.checkpoint(0))
+    assert digest(out) == digest(trained.checkpoint(0))
     made = out.stat().st_ino
     assert train_network(config, out, num_threads=1) == points
     assert out.stat().st_ino == made, "it was trained again"
@@ -159,10 +162,9 @@ def test_another_training_in_the_same_place_is_refused(config, imported, tmp_pat
         train_network(other, out)
 
 
-def test_a_place_that_is_taken_is_refused(config, folder, tmp_path):
+def test_a_place_that_is_taken_is_refused(config, trained, tmp_path):
     (tmp_path / "thesis").mkdir()
-    prepare_first_generation(folder)
-    for taken in (tmp_path / "thesis", folder.checkpoint(0)):
+    for taken in (tmp_path / "thesis", trained.checkpoint(0)):
         with pytest.raises(UsageError, match=taken.name):
             train_network(config, taken)
 
@@ -176,11 +178,8 @@ def kill_after_three_epochs(done, total):
 
 
 @pytest.fixture(scope="module")
-def four_epochs(tmp_path_factory):
-    games = make_import(tmp_path_factory.mktemp("imports") / "some")
-    return fixed_games(load_config(settings=[
-        *MICRO, "training.batch_size=64", "supervised.epochs=4", f'supervised.games="{games}"',
-    ]))
+def four_epochs(config):
+    return replace(config, supervised=replace(config.supervised, epochs=4))
 
 
 @pytest.fixture(scope="module")
@@ -200,13 +199,9 @@ def stopped(killed, tmp_path):
 @pytest.fixture(scope="module")
 def undisturbed(four_epochs, tmp_path_factory):
     """The digest of generation 0 of a campaign that nobody touched."""
-    stopped = CampaignFolder.create(tmp_path_factory.mktemp("undisturbed") / "c", four_epochs)
-    train_first_generation(stopped.path)
-    return first_digest(stopped)
-
-
-def first_digest(stopped):
-    return read_manifest(stopped.checkpoint(0)).meta["weights_digest"]
+    folder = CampaignFolder.create(tmp_path_factory.mktemp("undisturbed") / "c", four_epochs)
+    train_first_generation(folder.path)
+    return digest(folder.checkpoint(0))
 
 
 CHANGES = [
@@ -252,7 +247,7 @@ def test_checkpoints_that_keep_no_settings_are_gone_on_from(four_epochs, tmp_pat
     check_before_run(edit_config(stopped, "seed = 3\n", "seed = 9\n"))
     edit_config(stopped, "seed = 9\n", "seed = 3\n")
     train_first_generation(stopped.path)
-    assert first_digest(stopped) == undisturbed
+    assert digest(stopped.checkpoint(0)) == undisturbed
 
 
 def truncate(path: Path) -> None:
@@ -284,7 +279,7 @@ def test_a_damaged_newest_checkpoint_is_set_aside_and_the_one_before_gone_on_fro
     assert (note.path, note.event) == (f"supervised/{newest.name}", "quarantined")
     assert name in note.why
     assert (stopped.quarantine / f"supervised.{newest.name}.0000").is_dir()
-    assert first_digest(stopped) == undisturbed
+    assert digest(stopped.checkpoint(0)) == undisturbed
     assert not stopped.supervised.exists()
     assert verify_campaign(stopped).is_whole
 
@@ -296,7 +291,7 @@ def test_where_both_checkpoints_are_damaged_it_begins_anew(stopped, undisturbed)
     first, second = made_anyway(stopped)
     for line in (first, second):
         assert "raining continues" in line
-    assert first_digest(stopped) == undisturbed
+    assert digest(stopped.checkpoint(0)) == undisturbed
 
 
 @pytest.mark.fault(11)
@@ -317,7 +312,7 @@ def test_verify_finds_a_damaged_checkpoint_on_the_way_and_repairs_it_bug(stopped
     assert findings.is_whole
     assert [(f.kind, f.state) for f in findings.found] == [("checkpoint", "quarantined")]
     assert made_anyway(stopped) == []
-    assert first_digest(stopped) == undisturbed
+    assert digest(stopped.checkpoint(0)) == undisturbed
 
 
 def test_what_is_left_of_the_way_may_go_once_generation_0_is_there_bug(stopped, tmp_path):

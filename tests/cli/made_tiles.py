@@ -1,10 +1,10 @@
 """Recorded games of 2048."""
 
 import numpy as np
+from made_games import plain_records
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.data import write_shard
-from chess_snn.data.records import GameRecords
 from chess_snn.games import get_game
 from chess_snn.games.starts import random_legal_actions
 from chess_snn.rng import random_words
@@ -28,20 +28,9 @@ def played_games(num_games):
             points[-1] += 1024 * float(batch.reward[0])
             lengths[-1] += 1
         ends.append(batch.state[0].copy())
-    num_positions = len(actions)
-    records = GameRecords(
-        states=np.array(states),
-        actions=np.array(actions, np.int16),
-        values_stm=np.zeros(num_positions, np.float32),
-        surprises=np.zeros(num_positions, np.float32),
-        target_offsets=np.arange(num_positions + 1),
-        target_actions=np.array(actions, np.int16),
-        target_weights=np.ones(num_positions, np.float32),
-        game_offsets=np.cumsum([0, *lengths]),
-        outcomes_white=np.zeros(num_games, np.int8),
-        terminations=np.ones(num_games, np.uint8),
-        cut_values_white=np.zeros(num_games, np.float32),
-        start_kinds=np.zeros(num_games, np.uint8),
+    records = plain_records(
+        lengths, states=np.array(states), actions=actions, target_actions=actions,
+        terminations=[1] * num_games,
     )
     return records, points, np.array(ends)
 

@@ -28,12 +28,12 @@ def places(tmp_path):
     return tmp_path
 
 
-def assert_refused(done, reason: str) -> None:
-    assert done.returncode == 2, done.stdout + done.stderr
+def only_line(done) -> str:
+    """All that a refused command has said."""
+    assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
-    assert reason in line
-    assert done.stdout == ""
+    return line
 
 
 def test_a_campaign_is_read_where_its_engines_are_not_installed_bug(chess_snn, places):
@@ -43,9 +43,9 @@ def test_a_campaign_is_read_where_its_engines_are_not_installed_bug(chess_snn, p
     assert done.returncode == 0, done.stderr
 
 
-def test_a_name_that_is_too_long_is_refused(chess_snn, places):
+def test_a_name_that_is_too_long_is_refused(refused, places):
     name = 300 * "x"
-    assert_refused(chess_snn("campaign", "start", "--dir", name), name)
+    assert name in refused("campaign", "start", "--dir", name)
 
 
 @pytest.mark.parametrize("command", ["status", "resume"])
@@ -54,12 +54,12 @@ def test_a_name_that_is_too_long_is_refused(chess_snn, places):
     (lambda text: text.replace("[net]", "[nett]"), "nett"),
     (lambda _: "", "identity.id"),
 ])
-def test_a_damaged_configuration_is_named(chess_snn, places, command, damage, reason):
+def test_a_damaged_configuration_is_named(refused, places, command, damage, reason):
     file = places / "made" / "campaign.toml"
     text = file.read_text()
     file.write_text(damage(text))
     before = fingerprint(places)
-    assert_refused(chess_snn("campaign", command, "made"), reason)
+    assert reason in refused("campaign", command, "made")
     assert fingerprint(places) == before
 
 
@@ -67,12 +67,12 @@ def test_a_damaged_configuration_is_named(chess_snn, places, command, damage, re
 @pytest.mark.parametrize("command", [
     ("campaign", "status"), ("campaign", "resume"), ("watch", "--once"),
 ], ids=" ".join)
-def test_a_damaged_receipt_is_named(chess_snn, places, command, text):
+def test_a_damaged_receipt_is_named(refused, places, command, text):
     receipt = places / "made" / "receipts" / "iter-000000.json"
     receipt.parent.mkdir()
     receipt.write_text(text)
     before = fingerprint(places)
-    assert_refused(chess_snn(*command, "made"), "iter-000000.json")
+    assert "iter-000000.json" in refused(*command, "made")
     assert fingerprint(places) == before
 
 
@@ -86,42 +86,39 @@ def test_a_campaign_that_is_being_written_is_left_to_its_writer(chess_snn_proces
         before = fingerprint(places)
         done = chess_snn_process("campaign", "resume", "made")
         assert fingerprint(places) == before
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert str(os.getpid()) in line
+    assert str(os.getpid()) in only_line(done)
 
 
 @pytest.mark.slow
 def test_the_installed_command_shows_no_traceback(chess_snn_process, places):
     before = fingerprint(places)
-    assert_refused(chess_snn_process(*START, "--preset", "huge"), "'huge'")
+    assert "'huge'" in only_line(chess_snn_process(*START, "--preset", "huge"))
     assert fingerprint(places) == before
 
 
 @pytest.mark.fault(23)
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission_is_named(chess_snn, places):
+def test_a_folder_without_permission_is_named(refused, places):
     closed = places / "closed"
     closed.mkdir(mode=0o500)
     try:
-        assert_refused(chess_snn("campaign", "start", "--dir", "closed/new"), "closed/new")
+        assert "closed/new" in refused("campaign", "start", "--dir", "closed/new")
     finally:
         shutil.rmtree(closed)
 
 
 @pytest.mark.fault(23)
-def test_a_file_that_cannot_be_read_is_named_bug(chess_snn, places):
+def test_a_file_that_cannot_be_read_is_named_bug(refused, places):
     receipt = places / "made" / "receipts" / "iter-000000.json"
     receipt.mkdir(parents=True)
-    assert_refused(chess_snn("campaign", "status", "made"), str(receipt))
+    assert str(receipt) in refused("campaign", "status", "made")
 
 
 def test_a_given_server_that_is_away_is_named_before_there_is_a_campaign_bug(
-    chess_snn, places, monkeypatch
+    refused, places, monkeypatch
 ):
     pytest.importorskip("prefect")
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     before = fingerprint(places)
-    assert_refused(chess_snn(*START), "http://127.0.0.1:9/api")
+    assert "http://127.0.0.1:9/api" in refused(*START)
     assert fingerprint(places) == before

@@ -8,7 +8,6 @@ import chess.pgn
 import numpy as np
 import pytest
 from made_tiles import GAME, make_tiles_campaign, played_games
-from stored_shards import damage
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.data import write_shard
@@ -168,14 +167,6 @@ def test_an_import_of_bad_games_alone_is_an_error_that_shows_them(chess_snn, tmp
     done = chess_snn("games", "import", "bad.pgn", "--out", "x", "--workers", 1)
     assert done.returncode == 2
     assert not (tmp_path / "x").exists(), "another import may have the name"
-
-
-def test_a_damaged_shard_is_named(chess_snn, campaign):
-    damage(campaign.shard(1, 0))
-    for command in ("export", "stats"):
-        done = chess_snn("games", command, campaign.path)
-        assert done.returncode == 2
-        assert "iter-000001/shard-0000" in done.stderr
 
 
 # ``chess-snn games`` with recorded games of 2048.

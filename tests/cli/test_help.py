@@ -1,8 +1,5 @@
 """Every command explains itself."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
@@ -47,49 +44,11 @@ def test_the_list_of_commands_fits_on_one_screen(chess_snn):
     assert not [line for line in lines[1:] if line.endswith("...")]
 
 
-# The list of commands waits for none of them, and says of each what it says of itself.
+# The list of commands says of each what it says of itself.
 
-
-HEAVY = {"torch", "numba", "numpy", "zarr", "prefect", "dask", "distributed", "mlflow"}
-
-RUN_AND_LIST_MODULES = """
-import json, sys
-from chess_snn.cli import main
-try:
-    main()
-except SystemExit as ended:
-    print(json.dumps([ended.code or 0, sorted(sys.modules)]))
-"""
 
 GROUP = typer.main.get_group(app)
 CONTEXT = typer.Context(GROUP)
-
-
-def run_and_list_modules(*arguments: str) -> tuple[int, set[str]]:
-    """The exit code of a command, and all that its process has imported."""
-    command = [sys.executable, "-c", RUN_AND_LIST_MODULES, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    code, modules = json.loads(done.stdout.splitlines()[-1])
-    return code, set(modules)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "exit_code"),
-    [([], 2), (["--help"], 0), (["--version"], 0), (["matc"], 2), (["--nonsense"], 2)],
-)
-def test_what_needs_no_command_loads_nothing_heavy(arguments, exit_code):
-    code, modules = run_and_list_modules(*arguments)
-    assert code == exit_code
-    assert not modules & HEAVY
-
-
-def test_a_command_loads_the_module_of_no_other():
-    _, modules = run_and_list_modules("match", "--help")
-    loaded = {name for name in modules if name.startswith("chess_snn.cli.")}
-    assert loaded == {
-        "chess_snn.cli.main", "chess_snn.cli.console", "chess_snn.cli.options",
-        "chess_snn.cli.match",
-    }
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=attrgetter("name"))
@@ -105,10 +64,6 @@ def test_all_are_listed_in_the_order_of_the_table():
     names = [entry.name for entry in COMMANDS]
     assert len(set(names)) == len(names)
     assert GROUP.list_commands(CONTEXT) == names
-
-
-def test_a_name_that_is_none_of_them():
-    assert GROUP.get_command(CONTEXT, "matc") is None
 
 
 @pytest.mark.parametrize("name", REMOVED)

@@ -9,7 +9,6 @@ from chess_snn.errors import ChessSnnError, ConfigError
 from chess_snn.evaluation.named_players import check_player
 from chess_snn.games import get_game
 from chess_snn.uci.options import Options, set_option
-from chess_snn.wording import nearest
 
 
 @pytest.fixture
@@ -53,9 +52,3 @@ def test_what_resembles_nothing_lists_what_is_known(text):
 def test_other_names(ask, meant):
     with pytest.raises(ConfigError, match=rf"did you mean {meant}\?"):
         ask()
-
-
-def test_the_nearest_is_one_of_those_that_exist():
-    assert nearest("smok", ("random", "smoke")) == "smoke"
-    assert nearest("zzz", ("random", "smoke")) is None
-    assert nearest("smoke", ()) is None

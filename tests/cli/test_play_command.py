@@ -216,13 +216,10 @@ STATUS = re.compile(r"score ([0-9,]+) +largest tile ([0-9,]+) +([0-9,]+) moves?\
 
 
 @pytest.fixture
-def play_2048(chess_snn, monkeypatch):
+def play_2048(play):
     """Play 2048 with these lines; returns what was shown."""
     def run(typed, *arguments):
-        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in typed)))
-        done = chess_snn("play", "--game", "2048", "--seed", 7, "--ascii", *arguments)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return play(typed, "--game", "2048", "--seed", 7, *arguments)
 
     return run
 
@@ -283,13 +280,11 @@ def test_anything_may_be_typed_in_2048(play_2048, typed):
     assert facts(play_2048([typed, "left"]))[-1][2] == 1
 
 
-def test_a_network_decides_the_game(chess_snn, monkeypatch, tmp_path):
+def test_a_network_decides_the_game(play, tmp_path):
     make_weights(tmp_path / "tiles.safetensors", game="2048")
-    monkeypatch.setattr(sys, "stdin", io.StringIO("auto 5\n"))
-    done = chess_snn("play", "--model", "tiles.safetensors", "--simulations", 0, "--seed", 1)
-    assert done.returncode == 0, done.stderr
-    assert "tiles.safetensors:0 plays " in done.stdout
-    assert facts(done.stdout)[-1][2] == 5
+    shown = play(["auto 5"], "--model", "tiles.safetensors", "--simulations", 0, "--seed", 1)
+    assert "tiles.safetensors:0 plays " in shown
+    assert facts(shown)[-1][2] == 5
 
 
 PLAY_2048 = ("play", "--game", "2048", "--seed", "7")

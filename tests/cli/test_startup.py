@@ -11,8 +11,7 @@ RUN_AND_LIST = """
 import contextlib, io, json, sys
 from chess_snn.cli import main
 
-SLOW = {"torch", "numba", "zarr", "pandas", "prefect", "dask", "distributed", "mlflow"}
-loaded = []
+codes_and_modules = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["chess-snn", *arguments]
     output = io.TextIOWrapper(io.BytesIO())
@@ -21,20 +20,42 @@ for arguments in json.loads(sys.argv[1]):
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             main()
     except SystemExit as ended:
-        assert not ended.code, (arguments, output.buffer.getvalue())
-    loaded.append(sorted(SLOW & set(sys.modules)))
-print(json.dumps(loaded))
+        codes_and_modules.append([ended.code or 0, sorted(sys.modules)])
+print(json.dumps(codes_and_modules))
 """
+SLOW = {"torch", "numba", "zarr", "pandas", "prefect", "dask", "distributed", "mlflow"}
 
 
-def loaded_by(*commands, **options):
-    """Slow packages that a process has loaded after each of ``commands``."""
+def run_in_one_process(*commands):
+    """The exit code of each of ``commands``, and all that the process has imported by then."""
     done = subprocess.run(
         [sys.executable, "-c", RUN_AND_LIST, json.dumps(commands)],
-        capture_output=True, text=True, check=False, **options,
+        capture_output=True, text=True, check=False,
     )
     assert not done.returncode, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    answers = json.loads(done.stdout.splitlines()[-1])
+    return [code for code, _ in answers], [set(modules) for _, modules in answers]
+
+
+def loaded_by(*commands):
+    """Slow packages that a process has loaded after each of ``commands``."""
+    codes, modules = run_in_one_process(*commands)
+    assert codes == [0] * len(commands)
+    return [sorted(SLOW & loaded) for loaded in modules]
+
+
+def test_what_needs_no_command_loads_nothing_heavy():
+    codes, modules = run_in_one_process([], ["--help"], ["--version"], ["matc"], ["--nonsense"])
+    assert codes == [2, 0, 0, 2, 2]
+    assert not modules[-1] & (SLOW | {"numpy"})
+
+
+def test_a_command_loads_the_module_of_no_other():
+    _, (modules,) = run_in_one_process(["match", "--help"])
+    assert {name for name in modules if name.startswith("chess_snn.cli.")} == {
+        "chess_snn.cli.main", "chess_snn.cli.console", "chess_snn.cli.options",
+        "chess_snn.cli.match",
+    }
 
 
 def test_help_loads_nothing_slow():

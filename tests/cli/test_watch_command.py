@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,9 +55,14 @@ def finish_all(folder: CampaignFolder) -> None:
 
 
 def picture(folder: CampaignFolder, width: int = 100, height: int = 60) -> str:
+    view = CampaignWatch(folder.path).look()
+    return drawn(lambda console: dashboard(view, console), width, height)
+
+
+def drawn(draw: Callable[[Console], object], width: int, height: int = 60) -> str:
     text = io.StringIO()
     console = Console(file=text, width=width, height=height, color_system=None, highlight=False)
-    console.print(dashboard(CampaignWatch(folder.path).look(), console))
+    console.print(draw(console))
     return text.getvalue()
 
 
@@ -235,21 +241,10 @@ def begun(tmp_path):
         yield begun
 
 
-def drawn(renderable) -> str:
-    text = io.StringIO()
-    Console(file=text, width=140, color_system=None, highlight=False).print(renderable)
-    return text.getvalue()
-
-
-def wide_picture(begun) -> str:
-    view = CampaignWatch(begun.path).look()
-    return drawn(dashboard(view, Console(file=io.StringIO(), width=140)))
-
-
 def test_the_picture_has_a_row_for_each_worker(begun):
-    assert "workers" not in wide_picture(begun)
+    assert "workers" not in picture(begun, width=140)
     write_live(begun, Live((STAGE,), (FIRST, SECOND)))
-    lines = wide_picture(begun).splitlines()
+    lines = picture(begun, width=140).splitlines()
     (stage,) = [line for line in lines if "iteration 0 self-play: " in line]
     assert str(STAGE) in stage
     assert any(str(WorkersProgress((FIRST, SECOND))) in line for line in lines)
@@ -265,12 +260,13 @@ def test_after_the_campaign_has_stopped_nobody_is_at_work(begun, tmp_path):
     other = made.make_campaign(tmp_path / "stopped")
     made.begin(other, 0)
     write_live(other, Live((STAGE,), (FIRST,)))
-    assert "box-a/cpu-0" not in wide_picture(other)
+    assert "box-a/cpu-0" not in picture(other, width=140)
 
 
 def test_many_workers_are_told_of_together():
     many = [replace(FIRST, name=f"box-{i}/cpu-0") for i in range(MOST_WORKERS + 1)]
-    assert drawn(workers_table(many)).splitlines() == [str(WorkersProgress(tuple(many)))]
+    shown = drawn(lambda _: workers_table(many), width=140)
+    assert shown.splitlines() == [str(WorkersProgress(tuple(many)))]
 
 
 def test_the_terminal_shows_workers_beneath_its_bars(monkeypatch):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_games import plain_records
 from made_records import make_records
 from stored_shards import damage, edit_manifest
 
@@ -46,15 +47,9 @@ def test_games_from_anywhere_have_no_fault(records):
     batch = GAME.allocate(len(starts))
     GAME.reset(batch, np.arange(len(starts)), records.states[starts])
     actions = batch.legal_actions[:, 0].copy()
-    n = len(starts)
-    one_ply = replace(
-        records,
-        states=batch.state[:, : GAME.spec.record_words].copy(), actions=actions,
-        values_stm=np.zeros(n, np.float32), surprises=np.zeros(n, np.float32),
-        target_offsets=np.arange(n + 1), target_actions=actions,
-        target_weights=np.ones(n, np.float32), game_offsets=np.arange(n + 1),
-        outcomes_white=np.zeros(n, np.int8), terminations=np.zeros(n, np.uint8),
-        cut_values_white=np.zeros(n, np.float32), start_kinds=np.zeros(n, np.uint8),
+    one_ply = plain_records(
+        [1] * len(starts), states=batch.state[:, : GAME.spec.record_words].copy(),
+        actions=actions, target_actions=actions,
     )
     assert game_faults(GAME, one_ply) == {}
     assert game_faults(GAME, concatenate([records, one_ply])) == {}

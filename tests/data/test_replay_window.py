@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_games import plain_records
 from made_records import make_records
 from stored_shards import copy_shard
 
 from chess_snn.data import (
-    GameRecords,
     ReplayWindow,
     concatenate,
     read_shard,
@@ -75,8 +75,7 @@ def assert_sample_matches(samples, b, all_records, discount=1.0):
     assert (samples.target_weights[b, hi - lo :] == 0).all()
 
 
-@pytest.mark.parametrize("discount", [1.0, 0.9])
-@pytest.mark.parametrize("surprise_share", [0.0, 0.7])
+@pytest.mark.parametrize(("discount", "surprise_share"), [(1.0, 0.7), (0.9, 0.0)])
 def test_samples_are_what_the_records_say(shards, all_records, discount, surprise_share):
     window = ReplayWindow.load(GAME, shards, 1000, holdout_every=4, discount=discount)
     samples = window.sample(500, np.random.default_rng(1), surprise_share=surprise_share)
@@ -95,19 +94,9 @@ def test_the_outcome_is_in_the_view_of_the_side_to_move(tmp_path):
         actions.append(GAME.parse_action(batch.state[0], move))
         GAME.step(batch, np.array(actions[-1:], np.int16))
     assert GAME.spec.terminations[batch.termination[0]] == "checkmate"
-    mate = GameRecords(
-        states=np.array(states),
-        actions=np.array(actions, np.int16),
-        values_stm=np.zeros(4, np.float32),
-        surprises=np.zeros(4, np.float32),
-        target_offsets=np.arange(5),
-        target_actions=np.array(actions, np.int16),
-        target_weights=np.ones(4, np.float32),
-        game_offsets=np.array([0, 4]),
-        outcomes_white=np.array([-1], np.int8),
-        terminations=batch.termination.copy(),
-        cut_values_white=np.zeros(1, np.float32),
-        start_kinds=np.zeros(1, np.uint8),
+    mate = plain_records(
+        [4], states=np.array(states), actions=actions, target_actions=actions,
+        outcomes_white=[-1], terminations=batch.termination.copy(),
     )
     write_shard(tmp_path / "shard", concatenate([mate] * 8), {"game": "chess"})
     window = ReplayWindow.load(GAME, [tmp_path / "shard"], 100, discount=0.5)
@@ -362,21 +351,13 @@ def test_a_digest_tells_windows_apart_and_nothing_else(shards):
     assert ReplayWindow.load(GAME, shards, 10_000, discount=0.9).digest() != whole.digest()
 
 
-SPEC = get_game("chess").spec
-
 RESTART_LENGTHS = ([40, 12, 13, 3], [30, 80])
 
 
 @pytest.fixture(scope="module")
 def restart_shards(tmp_path_factory):
-    """Positions name themselves in word 0: shard, then row."""
-    folders = []
-    for index, lengths in enumerate(RESTART_LENGTHS):
-        records = make_records(np.random.default_rng(index), lengths)
-        records.states[:, 0] = (index << 32) + np.arange(records.num_positions)
-        folders.append(tmp_path_factory.mktemp("games") / f"shard-{index}")
-        write_shard(folders[-1], records, {"game": "chess"})
-    return folders
+    parent = tmp_path_factory.mktemp("games")
+    return [write(parent, index, lengths) for index, lengths in enumerate(RESTART_LENGTHS)]
 
 
 def contested(restart_shards, value_limit):
@@ -394,21 +375,21 @@ def contested(restart_shards, value_limit):
 
 @pytest.mark.parametrize("value_limit", [0.0, 0.3, 0.8, 1.0])
 def test_all_contested_positions_are_there_when_the_limit_allows(restart_shards, value_limit):
-    states = restart_states(SPEC, restart_shards, value_limit, limit=1000, seed=1)
+    states = restart_states(GAME.spec, restart_shards, value_limit, limit=1000, seed=1)
     assert states[:, 0].tolist() == contested(restart_shards, value_limit)
     assert (states.dtype, states.shape[1]) == (np.uint64, 5)
 
 
 def test_rows_are_whole_records(restart_shards):
     every = {int(row[0]): row for folder in restart_shards for row in read_shard(folder)[0].states}
-    for state in restart_states(SPEC, restart_shards, 0.8, limit=1000, seed=1):
+    for state in restart_states(GAME.spec, restart_shards, 0.8, limit=1000, seed=1):
         np.testing.assert_array_equal(state, every[int(state[0])])
 
 
 def test_a_limit_draws_without_replacement_and_by_the_seed_alone(restart_shards):
     names = contested(restart_shards, 1.0)
     drawn, again, other = (
-        restart_states(SPEC, restart_shards, 1.0, limit=20, seed=seed)[:, 0].tolist()
+        restart_states(GAME.spec, restart_shards, 1.0, limit=20, seed=seed)[:, 0].tolist()
         for seed in (1, 1, 2)
     )
     assert drawn == again != other
@@ -421,7 +402,7 @@ def test_every_contested_position_is_drawn_equally_often(restart_shards):
     draws, limit = 100, 20
     counts = dict.fromkeys(names, 0)
     for seed in range(draws):
-        for name in restart_states(SPEC, restart_shards[1:], 1.0, limit, seed)[:, 0].tolist():
+        for name in restart_states(GAME.spec, restart_shards[1:], 1.0, limit, seed)[:, 0].tolist():
             counts[name] += 1
     share = limit / len(names)
     sigma = math.sqrt(draws * share * (1 - share))
@@ -431,21 +412,21 @@ def test_every_contested_position_is_drawn_equally_often(restart_shards):
 def test_no_contested_position_gives_no_rows(tmp_path):
     records = make_records(np.random.default_rng(0), [12, 5])
     write_shard(tmp_path / "shard", records, {"game": "chess"})
-    assert restart_states(SPEC, [tmp_path / "shard"], 1.0, 10, 0).shape == (0, 5)
+    assert restart_states(GAME.spec, [tmp_path / "shard"], 1.0, 10, 0).shape == (0, 5)
 
 
 def test_bad_input_is_refused(restart_shards, tmp_path):
     with pytest.raises(UsageError):
-        restart_states(SPEC, [], 0.8, 10, 0)
+        restart_states(GAME.spec, [], 0.8, 10, 0)
     with pytest.raises(ConfigError, match=r"restarts\.value_limit .*1\.1"):
-        restart_states(SPEC, restart_shards, 1.1, 10, 0)
+        restart_states(GAME.spec, restart_shards, 1.1, 10, 0)
     with pytest.raises(ConfigError, match=r"restarts\.limit"):
-        restart_states(SPEC, restart_shards, 0.8, 0, 0)
+        restart_states(GAME.spec, restart_shards, 0.8, 0, 0)
     records = make_records(np.random.default_rng(0), [20])
     wider = dataclasses.replace(records, states=np.zeros((20, 6), np.uint64))
     write_shard(tmp_path / "wider", wider, {"game": "go"})
     with pytest.raises(UsageError, match=r"wider .*go .*6 .*5"):
-        restart_states(SPEC, [*restart_shards, tmp_path / "wider"], 0.8, 10, 0)
+        restart_states(GAME.spec, [*restart_shards, tmp_path / "wider"], 0.8, 10, 0)
     (tmp_path / "wider").write_bytes(b"")
     with pytest.raises(CorruptDataError, match="wider"):
-        restart_states(SPEC, [tmp_path / "wider"], 0.8, 10, 0)
+        restart_states(GAME.spec, [tmp_path / "wider"], 0.8, 10, 0)

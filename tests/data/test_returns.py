@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from made_games import plain_records
 
 from benchmarks.random_data import play_random_games, with_search_targets
 from chess_snn.data import ReplayWindow, read_shard_of, restart_states, state_rows, write_shard
@@ -15,12 +16,11 @@ from chess_snn.games import ONGOING, get_game
 GAME = get_game("2048")
 CHESS = get_game("chess")
 NO_MOVES = GAME.spec.terminations.index("no_moves")
-LEFT = 0
-REWARDS, ROOTS = (1.0, 2.0, 4.0), (3.0, 5.0, 7.0)
+ROOTS = (3.0, 5.0, 7.0)
 BOARDS = tuple(
     f"{tile} {tile} . ./. . . ./. . . ./2 . . ." for tile in (512, 1024, 2048)
 )
-"""A move to the left is worth the two tiles: 1, 2 and 4 units of 1024 points."""
+"""A move to the left, action 0, is worth the two tiles: 1, 2 and 4 units of 1024 points."""
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +38,10 @@ def shard(records, tmp_path_factory):
     return folder
 
 
-def three_plies(records, termination):
-    """One game of three plies; what a position leads to does not matter here."""
-    return replace(
-        records,
-        states=np.stack([GAME.parse_state(board) for board in BOARDS]),
-        actions=np.full(3, LEFT, np.int16), values_stm=np.array(ROOTS, np.float32),
-        surprises=np.zeros(3, np.float32), target_offsets=np.arange(4),
-        target_actions=np.full(3, LEFT, np.int16), target_weights=np.ones(3, np.float32),
-        game_offsets=np.array([0, 3]), outcomes_white=np.zeros(1, np.int8),
-        terminations=np.array([termination], np.uint8), cut_values_white=np.zeros(1, np.float32),
-        start_kinds=np.zeros(1, np.uint8),
-    )
+def three_plies(termination, roots=ROOTS):
+    """One game of moves to the left; what a position leads to does not matter here."""
+    states = np.stack([GAME.parse_state(board) for board in BOARDS])
+    return plain_records([3], states=states, values_stm=roots, terminations=[termination])
 
 
 @pytest.mark.parametrize(
@@ -65,16 +57,15 @@ def three_plies(records, termination):
         (ONGOING, 0.5, (3.3125, 5.25, 7.0), (5.25, 7.0, 6.0)),
     ],
 )
-def test_three_plies_by_hand(records, termination, td_lambda, returns, after):
-    found = returns_of(GAME, three_plies(records, termination), 0.5, td_lambda)
+def test_three_plies_by_hand(termination, td_lambda, returns, after):
+    found = returns_of(GAME, three_plies(termination), 0.5, td_lambda)
     np.testing.assert_allclose(found.returns, returns)
     np.testing.assert_allclose(found.after, after)
 
 
-def test_what_is_left_is_never_negative(records):
+def test_what_is_left_is_never_negative():
     """A root value below the reward that its own action brought."""
-    low = replace(three_plies(records, ONGOING), values_stm=np.array([3, 5, 1], np.float32))
-    found = returns_of(GAME, low, 0.5, 1.0)
+    found = returns_of(GAME, three_plies(ONGOING, roots=(3, 5, 1)), 0.5, 1.0)
     assert (found.after[2], found.returns[2]) == (0, 4)
 
 

@@ -6,35 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_games import made_match, scores_of
 
 from chess_snn.evaluation.comparison import (
     likelihood_of_superiority,
     probability_of_positive_sum,
 )
-from chess_snn.evaluation.scores import PAIR_SCORES, pair_counts
-from chess_snn.types import Int64Array
-
-
-def counts_of(points: list[float], void: int = 0) -> Int64Array:
-    """Player a makes so many points with each opening; the last ``void`` openings do not count."""
-    scores = scores_of(points)
-    scores[len(scores) - void :, 1] = np.nan
-    return pair_counts(made_match(scores))
-
-
-def test_a_match_is_judged_by_its_pairs():
-    counts = counts_of([2.0, 1.0, 2.0, 1.5, 1.0, 2.0])
-    assert counts.tolist() == [0, 0, 2, 1, 3]
-    assert likelihood_of_superiority(counts) > 0.9
-    even = counts_of([2.0, 0.0, 1.0])
-    assert likelihood_of_superiority(even) == pytest.approx(0.5, abs=1e-9)
-
-
-def test_pairs_with_a_void_game_say_nothing():
-    assert counts_of([2.0, 0.0, 0.0], void=2).tolist() == [0, 0, 0, 0, 1]
-    assert likelihood_of_superiority(counts_of([2.0], void=1)) == pytest.approx(0.5)
-
+from chess_snn.evaluation.scores import PAIR_SCORES
 
 some_counts = st.lists(st.integers(0, 300), min_size=5, max_size=5).map(np.array)
 

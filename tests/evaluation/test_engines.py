@@ -142,13 +142,6 @@ def test_what_is_no_player_may_be_a_network(text):
     assert not is_player_name(text)
 
 
-def test_an_engine_that_is_not_installed(bare_machine, chess_game):
-    with pytest.raises(EngineError, match="'stockfish'"):
-        make_player(chess_game, "stockfish@100~50")
-    with pytest.raises(EngineError, match="'fruit'"):
-        make_player(chess_game, "uci:fruit@100")
-
-
 @pytest.mark.parametrize("text", [
     "stockfish@100", "stockfish:depth=3~50", "uci:fruit@nodes=100", "uci:/nowhere/fruit:depth=1",
 ])

@@ -114,15 +114,12 @@ def test_refuses_what_are_no_pairs(counts, confidence, message):
         pair_interval(np.array(counts), confidence)
 
 
-@pytest.mark.parametrize(("score", "elo"), [(0.5, 0), (10 / 11, 400), (100 / 101, 800)])
+@pytest.mark.parametrize(
+    ("score", "elo"), [(0.5, 0), (10 / 11, 400), (100 / 101, 800), (1.0, math.inf)]
+)
 def test_ten_to_one_is_400_points(score, elo):
     assert elo_difference(score) == pytest.approx(elo)
     assert elo_difference(1 - score) == pytest.approx(-elo)
-
-
-def test_a_clean_sweep_has_no_finite_difference():
-    assert elo_difference(1.0) == math.inf
-    assert elo_difference(0.0) == -math.inf
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, math.nan])
@@ -148,3 +145,5 @@ def test_openings_are_counted_by_their_mean_score():
     counts = pair_counts(result)
     assert counts.tolist() == [1, 2, 3, 1, 2]
     assert counts @ PAIR_SCORES / counts.sum() == pytest.approx(result.score)
+    with_void_games = made_match([*scores, (1, math.nan), (math.nan, 0)])
+    assert pair_counts(with_void_games).tolist() == counts.tolist()

@@ -20,11 +20,6 @@ def random_match():
     return match_of(*stream.choice([0.0, 0.5, 1.0], size=(2, 200), p=[0.2, 0.3, 0.5]))
 
 
-def test_by_outcome_with_each_colour():
-    body = pairing_json(match_of([1.0, 1.0, 0.0, 0.5], [1.0, 0.0, 0.0, 0.0]))
-    assert body["pairs"] == [[1, 0, 1], [0, 0, 1], [0, 0, 1]]
-
-
 def test_the_same_crosstable_as_from_the_games_themselves(random_match):
     expected = Crosstable.from_games(match_games(random_match))
     found = Crosstable.from_games(PairResults.from_json(pairing_json(random_match)).games())

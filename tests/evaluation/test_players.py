@@ -4,7 +4,7 @@ import pytest
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.named_players import check_player, is_player_name, make_player
-from chess_snn.evaluation.players import GreedyPlayer, MinimaxPlayer, RandomPlayer, SearchPlayer
+from chess_snn.evaluation.players import SearchPlayer
 from chess_snn.games import get_game
 from chess_snn.nets.evaluator import Evaluation
 from chess_snn.search.base import PolicySearch
@@ -89,25 +89,6 @@ def test_search_player_refuses_temperature(chess_game, temperature):
         SearchPlayer(search, "s", temperature)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [("random", RandomPlayer), ("greedy", GreedyPlayer), ("minimax:3", MinimaxPlayer)],
-)
-def test_players_by_name(chess_game, text, kind):
-    player = make_player(chess_game, text)
-    assert type(player) is kind
-    assert player.name == text
-
-
-@pytest.mark.parametrize(
-    "text", ["nobody", "", "random:1", "minimax:", ":2"]
-)
-@pytest.mark.parametrize("refuse", [make_player, check_player])
-def test_unknown_player_lists_the_known(chess_game, refuse, text):
-    with pytest.raises(ConfigError, match="minimax:N"):
-        refuse(chess_game, text)
-
-
 def test_expectimax_by_name_plays_what_the_game_plans():
     game = get_game("2048")
     player = make_player(game, "expectimax:2")
@@ -121,20 +102,18 @@ def test_expectimax_by_name_plays_what_the_game_plans():
     assert batch.lists(actions).all()
 
 
-@pytest.mark.parametrize("depth", ["0", "5", "two"])
-def test_expectimax_depth_out_of_range(depth):
-    with pytest.raises(ConfigError, match="depth"):
-        make_player(get_game("2048"), f"expectimax:{depth}")
+@pytest.mark.parametrize(("game", "texts"), [
+    ("chess", ("nobody", "", "random:1", "minimax:", ":2", "expectimax:2")),
+    ("chess", ("minimax:0", "minimax:7", "minimax:-1", "minimax:2.0", "minimax:²", "minimax:2:2")),
+    ("2048", ("expectimax:0", "expectimax:5", "expectimax:two")),
+])
+@pytest.mark.parametrize("refuse", [make_player, check_player])
+def test_names_of_no_player_are_refused(refuse, game, texts):
+    for text in texts:
+        with pytest.raises(ConfigError):
+            refuse(get_game(game), text)
 
 
-def test_expectimax_refuses_a_game_of_two_players(chess_game):
-    with pytest.raises(ConfigError, match="minimax:2"):
-        make_player(chess_game, "expectimax:2")
-    with pytest.raises(ConfigError, match="minimax:2"):
+def test_chess_plans_nothing(chess_game):
+    with pytest.raises(ConfigError):
         chess_game.planned_actions(chess_game.initial_states(np.zeros(1, np.uint64)), 2)
-
-
-@pytest.mark.parametrize("depth", ["0", "7", "-1", "2.0", "²", "2:2"])
-def test_minimax_depth_out_of_range(chess_game, depth):
-    with pytest.raises(ConfigError, match="depth"):
-        make_player(chess_game, f"minimax:{depth}")

@@ -92,18 +92,14 @@ def test_no_pairs_decide_nothing():
     ("counts", "state"),
     [([10, 30, 50, 40, 20], "continue"), ([0, 20, 100, 120, 90], "accept"),
      ([90, 120, 100, 20, 0], "reject"), ([0, 0, 0, 0, 60], "accept"), ([60, 0, 0, 0, 0], "reject"),
-     ([0, 0, 0, 60, 0], "accept"), ([0, 60, 0, 0, 0], "reject"), ([0, 0, 60, 0, 0], "reject")],
+     ([0, 0, 0, 60, 0], "accept"), ([0, 60, 0, 0, 0], "reject"), ([0, 0, 60, 0, 0], "reject"),
+     ([0, 0, 5, 0, 0], "continue"), ([0, 0, 0, 0, 3], "continue"), ([3, 0, 0, 0, 0], "continue")],
 )
 def test_states(counts, state):
     result = sprt(np.array(counts), 0, 20)
     assert result.state == state
     assert (abs(result.llr) < SPRT_BOUND) == (state == "continue")
     json.dumps(asdict(result), allow_nan=False)
-
-
-@pytest.mark.parametrize("counts", [[0, 0, 5, 0, 0], [0, 0, 0, 0, 3], [3, 0, 0, 0, 0]])
-def test_a_handful_of_equal_pairs_decides_nothing(counts):
-    assert sprt(np.array(counts), 0, 20).state == "continue"
 
 
 # Error rates

@@ -1,5 +1,6 @@
 """Small experiments: on a dataset in this process, and with campaigns in processes of their own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -83,6 +84,19 @@ def train_here(work, *_) -> None:
     """Train the network of ``work`` in this process: others would load torch first."""
     with ONE_BY_ONE:
         train_network(work.config, work.path, num_threads=1)
+
+
+def finish(root: Path, body=SMALL) -> Path:
+    """A folder whose experiment has run."""
+    begin(root, body)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "run_on", train_here)
+        assert run(root, "run", "small.toml") == 0
+    return root
+
+
+def results(root: Path):
+    return json.loads((root / "small" / "results.json").read_text())
 
 
 def start_process(root: Path, *arguments: str) -> "subprocess.Popen[bytes]":

@@ -1,10 +1,9 @@
 """Search over settings: trials as variants, ended early, and gone on with."""
 
-import json
 import shutil
 
 import pytest
-from made_experiments import ONE_BY_ONE, SMALL, begin, run, train_here
+from made_experiments import ONE_BY_ONE, SMALL, begin, finish, results, run, train_here
 from small_campaigns import finish_without_games, make_campaign
 from starlette.testclient import TestClient
 
@@ -29,15 +28,7 @@ TUNED = SMALL | {
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory):
     """A folder with a finished search."""
-    root = begin(tmp_path_factory.mktemp("tuned"), TUNED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "run_on", train_here)
-        assert run(root, "run", "small.toml") == 0
-    return root
-
-
-def results(root):
-    return json.loads((root / "small" / "results.json").read_text())
+    return finish(tmp_path_factory.mktemp("tuned"), TUNED)
 
 
 def proposals(root):

@@ -122,13 +122,6 @@ def test_a_record_is_enough_for_text():
     assert GAME.format_state(state[: GAME.spec.record_words]) == oracle.ODD_POSITIONS[0]
 
 
-@pytest.mark.parametrize("text", ["e2e5", "e7e5", "0000", "nonsense", "", "e2", "e2e4q", "\x00"])
-def test_illegal_move_names_move_and_position(text):
-    with pytest.raises(IllegalMoveError) as raised:
-        GAME.parse_action(GAME.parse_state(START), text)
-    assert repr(text) in str(raised.value)
-
-
 @pytest.mark.parametrize("action", [-1, 4672, 7 * 73 + 7 * 2])
 def test_action_that_no_piece_makes(action):
     with pytest.raises(IllegalMoveError, match=f"{action}"):

@@ -28,12 +28,6 @@ def states_of(boards):
     return np.stack([from_board(board) for board in boards])
 
 
-def test_planes_equal_the_oracle(boards):
-    planes = oracle.expand(GAME.planes(states_of(boards)))
-    expected = np.stack([oracle.planes(board) for board in boards])
-    np.testing.assert_array_equal(planes, expected)
-
-
 def test_colour_flip_leaves_material_as_it_is(boards):
     mirrored = [board.mirror() for board in boards]
     np.testing.assert_array_equal(

@@ -149,11 +149,6 @@ def test_reset_forgets_repetitions():
     assert repetitions(batch) == 1
 
 
-def test_all_218_moves_fit():
-    batch = at("R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1")
-    assert batch.num_legal[0] == 218
-
-
 # Published leaf counts (chessprogramming.org, Perft Results) and python-chess's divide.
 
 
@@ -178,18 +173,13 @@ def test_published_counts(fen):
     assert counts == PUBLISHED[fen]
 
 
-def test_depth_zero_is_the_position_itself():
-    assert perft(GAME.parse_state(KIWIPETE), 0) == 1
-
-
-def test_mate_has_no_leaves():
-    mated = GAME.parse_state("rnb1kbnr/pppp1ppp/8/4p3/5PPq/8/PPPPP2P/RNBQKBNR w KQkq - 1 3")
-    assert perft(mated, 3) == 0
-
-
-def test_draws_do_not_cut_the_tree():
-    """Bare kings are a draw to the rules and a position to perft."""
-    assert perft(GAME.parse_state("8/8/8/8/3k4/8/8/K7 w - - 120 90"), 1) == 3
+@pytest.mark.parametrize(("fen", "depth", "count"), [
+    (KIWIPETE, 0, 1),
+    ("rnb1kbnr/pppp1ppp/8/4p3/5PPq/8/PPPPP2P/RNBQKBNR w KQkq - 1 3", 3, 0),  # mated
+    ("8/8/8/8/3k4/8/8/K7 w - - 120 90", 1, 3),  # a draw by the rules, and a position to perft
+])
+def test_counts_at_the_edges(fen, depth, count):
+    assert perft(GAME.parse_state(fen), depth) == count
 
 
 def test_depth_out_of_range():

@@ -29,7 +29,7 @@ class TestChessContract(GameContract):
 
     @pytest.fixture
     def bad_actions(self):
-        malformed = ("", "O-O", "e4", "z9z9", "e2e4 e7e5", "♙e4")
+        malformed = ("", "e2", "nonsense", "\x00", "O-O", "e4", "z9z9", "e2e4 e7e5", "♙e4")
         return (*malformed, "e2e5", "e7e5", "0000", "e2e4q", "e1h1")
 
 

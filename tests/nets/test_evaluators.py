@@ -103,15 +103,16 @@ def test_what_stands_behind_a_list_does_not_matter(positions, network):
         assert_same(answer, answers[0])
 
 
-def test_no_rows_and_rows_without_actions(positions, network):
-    with make_evaluator(network) as evaluator:
-        empty = evaluate(evaluator, positions[:0])
-        ended = dataclasses.replace(positions, num_legal=np.zeros_like(positions.num_legal))
-        answer = evaluate(evaluator, ended)
-    assert empty.legal_logits.shape == (0, positions.legal_actions.shape[1])
-    assert empty.wdl_stm.shape == (0, 3)
+def test_no_rows_and_rows_without_actions(of_both_games):
+    asked = of_both_games
+    ended = dataclasses.replace(asked, num_legal=np.zeros_like(asked.num_legal))
+    with make_evaluator(build_network(asked.spec, TINY, 0)) as evaluator:
+        empty, answer, whole = (evaluate(evaluator, each) for each in (asked[:0], ended, asked))
+    assert empty.legal_logits.shape == (0, asked.legal_actions.shape[1])
+    assert empty.wdl_stm.shape == (0, whole.wdl_stm.shape[1])
     assert (answer.legal_logits == -np.inf).all()
     assert np.isfinite(answer.wdl_stm).all()
+    np.testing.assert_array_equal(answer.value_stm, whole.value_stm)
 
 
 def test_time_in_the_network_adds_up(positions, network):

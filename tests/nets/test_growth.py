@@ -24,7 +24,7 @@ def network_of(game, size, **shape):
     return network.eval(), planes
 
 
-@pytest.mark.parametrize("size", ["3x20", "5x12", "5x31", "4x24"])
+@pytest.mark.parametrize("size", ["3x20", "5x12", "5x31"])
 @pytest.mark.parametrize("shape", [
     {"activation": "relu", "ticks": 1}, {"activation": "ilif", "ticks": 1, "levels": 8},
     {"activation": "lif", "ticks": 3}, {"activation": "relu", "ticks": 1, "target_readout": True},

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.nn.functional import kl_div
 
-from chess_snn.errors import ConfigError
 from chess_snn.nets import NetConfig, build_network, freeze, net_config, network_digest
 from chess_snn.nets.inference_neurons import InferenceNeurons
 
@@ -134,8 +133,3 @@ def test_a_frozen_network_does_not_carry_what_only_training_asks_for(spec, posit
     assert {field.name for field in fields(output)} == {"policy_logits_BA", "value_logits_BV"}
     kept = {tensor.shape for tensor in frozen.state_dict().values()}
     assert network.value.plies_left_readout.weight.shape not in kept
-
-
-def test_an_unknown_precision_is_refused(spec):
-    with pytest.raises(ConfigError, match="'fp16'"):
-        freeze(build_network(spec, TINY, 0), "fp16")

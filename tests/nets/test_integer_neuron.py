@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import conv2d
 
-from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
-from chess_snn.nets import build_network, count_spikes, expand_planes, freeze, net_config
+from chess_snn.nets import build_network, expand_planes, freeze, net_config
 from chess_snn.nets.folded_convs import BinaryConv
 from chess_snn.nets.model.integer_neuron import _Spikes as ReferenceSpikes
 from chess_snn.nets.model.integer_neuron import as_thresholds, integer_spikes
@@ -127,19 +126,3 @@ def test_frozen_networks_answer_as_trained_ones(name, precision):
     else:
         both = torch.stack([given.flatten(), expected.flatten()])
         assert torch.corrcoef(both)[0, 1] > 0.9
-
-
-def test_spikes_are_counted_as_binary_ones():
-    game = get_game("2048")
-    network = build_network(
-        game.spec, net_config("tiny", activation="ilif", ticks=1, levels=3), seed=0
-    )
-    counts = count_spikes(network, planes(game, 10))
-    first = counts.layers["blocks.0.neurons1"]
-    assert first.chances == 10 * 32 * 16 * 3
-    assert 0 < counts.rate < 1
-
-
-def test_an_integer_neuron_has_one_tick():
-    with pytest.raises(ConfigError, match=r"net\.ticks"):
-        net_config("tiny", activation="ilif")

@@ -31,6 +31,7 @@ def _hopper(monkeypatch):
 def test_in_int8_a_gpu_has_all_blocks_in_one_kernel_where_that_fits(monkeypatch):
     tiny = net_config("tiny")
     assert usual_layers(CHESS, tiny, "int8", GPU) == "trunk"
+    assert usual_layers(CHESS, tiny.baseline(), "int8", GPU) == "trunk"
     assert usual_layers(TILES, tiny, "int8", GPU) == "fused"
     assert usual_layers(CHESS, net_config("large"), "int8", GPU) == "fused"
     monkeypatch.setattr(trunk, "has_cuda_bindings", lambda: False)
@@ -40,10 +41,6 @@ def test_in_int8_a_gpu_has_all_blocks_in_one_kernel_where_that_fits(monkeypatch)
 def test_a_gpu_has_no_int8_for_many_ticks():
     with pytest.raises(ConfigError, match="int8"):
         usual_layers(CHESS, net_config("tiny", ticks=9), "int8", GPU)
-
-
-def test_in_int8_the_baseline_has_the_kernels_of_integer_neurons():
-    assert usual_layers(CHESS, net_config("tiny").baseline(), "int8", GPU) == "trunk"
 
 
 def test_older_gpus_have_no_int8(monkeypatch):

@@ -56,10 +56,9 @@ def test_squares_of_actions_are_squares_of_planes(spec):
 
 @pytest.mark.parametrize("size", ["tiny", "small"])
 @pytest.mark.parametrize("baseline", [False, True], ids=["spiking", "baseline"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_first_policy_is_near_uniform(spec, positions, size, baseline, seed):
+def test_the_first_policy_is_near_uniform(spec, positions, size, baseline):
     config = SIZES[size].baseline() if baseline else SIZES[size]
-    network = build_network(spec, config, seed).eval()
+    network = build_network(spec, config, 0).eval()
     with torch.no_grad():
         output = network(positions.tensor())
     legal_logits = positions.legal_logits(output.policy_logits_BA)

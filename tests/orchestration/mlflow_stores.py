@@ -30,6 +30,17 @@ def make_home(home: Path) -> Path:
     return home / "services"
 
 
+def own_store(empty_store: Path, directory: Path, patch: pytest.MonkeyPatch) -> str:
+    """The store of a home in the working folder ``directory``."""
+    patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    patch.setenv("CHESS_SNN_HOME", str(directory / "home"))
+    patch.chdir(directory)
+    services = directory / "home" / "services"
+    services.mkdir(parents=True)
+    (services / "mlflow.db").write_bytes((empty_store / "mlflow.db").read_bytes())
+    return prepare_store()
+
+
 def made_version(
     generation: int, weights: Path | None = None, **changes: object
 ) -> NetworkVersion:

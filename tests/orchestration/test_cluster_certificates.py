@@ -136,7 +136,8 @@ def test_everything_that_must_be_the_same_is_compared():
     for name, version in ours.items():
         told = differences(ours | {name: "0.1"})
         assert all(part in told for part in (name, "0.1", version))
-        assert name in differences({key: value for key, value in ours.items() if key != name})
+        without = {key: value for key, value in ours.items() if key != name}
+        assert all(part in differences(without) for part in (name, version))
 
 
 def test_another_build_of_torch_is_the_same_software(monkeypatch):
@@ -153,11 +154,3 @@ def test_a_device_is_called_by_its_role_and_software(monkeypatch):
     assert ours != resource("train")
     monkeypatch.setattr(identity, "own_software", lambda: {"chess-snn": "0.0.1"})
     assert resource("play") != ours
-
-
-@pytest.mark.parametrize("name", list(own_software()))
-def test_each_difference_is_named_with_both_sides(name):
-    ours = own_software()
-    assert differences(ours | {name: "0.1"}) == f"{name} 0.1 ({ours[name]} here)"
-    without = {key: value for key, value in ours.items() if key != name}
-    assert differences(without) == f"{name} missing ({ours[name]} here)"

@@ -1,8 +1,6 @@
 """The shipped preset on eight devices, simulated here: all play and train in every iteration."""
 
 import re
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -13,6 +11,7 @@ pytest.importorskip("prefect")
 
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.client.schemas.filters import LogFilter, LogFilterTaskRunId  # noqa: E402
+from test_campaign_flow import chess_snn  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
 from chess_snn.devices import SIMULATED_GPUS  # noqa: E402
@@ -39,11 +38,10 @@ def test_all_devices_play_and_train_in_every_iteration(
     monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path))
     monkeypatch.setenv(SIMULATED_GPUS, str(NUM_GPUS))
     directory = tmp_path / "c"
-    command = [
-        str(Path(sys.executable).with_name("chess-snn")), "campaign", "start", "--preset", "gpu",
-        "--dir", str(directory), *(f"--set={setting}" for setting in SETTINGS),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = chess_snn(
+        "campaign", "start", "--preset", "gpu", "--dir", str(directory),
+        *(f"--set={setting}" for setting in SETTINGS),
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{NUM_GPUS} workers on GPUs 0-7 (simulated)" in done.stdout
     assert "32 games an iteration" in done.stdout

@@ -12,7 +12,7 @@ from small_campaigns import begin, make_campaign, receipt_of
 
 from chess_snn.campaign import CampaignFolder, load_config
 from chess_snn.campaign.store.plans import Length
-from chess_snn.campaign.store.receipt_parts import PromotionFacts, ShardFacts
+from chess_snn.campaign.store.receipt_parts import PromotionFacts
 from chess_snn.campaign.viewing.alarms import Alarm
 from chess_snn.campaign.viewing.events import (
     AlarmRaised,
@@ -22,7 +22,6 @@ from chess_snn.campaign.viewing.events import (
     WorkerProgress,
     WorkersProgress,
 )
-from chess_snn.flows import listeners
 from chess_snn.flows.links import artifact_key
 from chess_snn.flows.listeners import log_file, log_lines, progress_artifact, table_rows
 from chess_snn.flows.servers import prefect_server
@@ -143,23 +142,10 @@ def test_an_alarm_is_a_warning_in_the_log(caplog):
     assert str(ALARM) in caplog.text
 
 
-def test_automations_are_told_of_an_alarm_and_its_campaign(tmp_path, monkeypatch):
-    folder = make_campaign(tmp_path / "campaign")
-    emitted = []
-    monkeypatch.setattr(listeners, "emit_event", lambda **event: emitted.append(event))
-    listen = listeners.alarm_events(folder)
-    listen(Message("it begins"))
-    listen(AlarmRaised(ALARM))
-    (event,) = emitted
-    assert event["event"] == "chess-snn.alarm.replay-starving"
-    assert event["resource"]["prefect.resource.id"].endswith(folder.campaign_id)
-    assert event["payload"]["directory"] == str(folder.path)
-    assert event["payload"]["since_iteration"] == 4
-
-
 # Lines of tasks and the table of an iteration, from made receipts.
 
 
+WORKER = "box-a/gpu1-3"
 GPU = "GPU 1 (NVIDIA H200) of box-a"
 CHALLENGE = PromotionFacts(
     candidate=2, champion=1, verdict="reject", llr=-3.0, lower=-2.9, upper=2.9, elo0=0.0,
@@ -181,19 +167,12 @@ def receipt(folder):
     return receipt_of(folder, 1)
 
 
-def played(facts: ShardFacts, worker: str, *, seconds: float | None = None) -> Done[ShardFacts]:
-    return Done(facts, worker, GPU, facts.statistics.seconds if seconds is None else seconds)
-
-
-def test_a_worker_that_found_a_shard_committed_has_not_played_it(receipt):
+def test_the_line_of_a_shard_counts_its_outcomes_and_says_who_has_played_it(receipt):
     facts = receipt.shards[0]
-    assert "box-a" in shard_line(played(facts, "box-a/gpu1-3"))
-    assert "box-a" not in shard_line(played(facts, "box-a/gpu1-3", seconds=0.0))
-
-
-def test_the_line_of_a_shard_counts_its_outcomes(receipt):
-    line = shard_line(played(receipt.shards[0], "box-a/gpu1-3"))
-    assert all(part in line for part in ("100 games", "30 white", "20 black", "2.50 games/s"))
+    line = shard_line(Done(facts, WORKER, GPU, facts.statistics.seconds))
+    for part in ("box-a", "100 games", "30 white", "20 black", "2.50 games/s"):
+        assert part in line
+    assert "box-a" not in shard_line(Done(facts, WORKER, GPU, 0.0)), "it was committed already"
 
 
 def test_the_decision_names_the_champion_and_the_verdict(receipt):
@@ -214,6 +193,5 @@ def test_the_table_has_results_and_the_decision(folder, receipt):
     assert values["strength", "decision"] == promotion_line(receipt)
 
 
-def test_the_tables_of_a_campaign_share_a_key_that_prefect_takes(tmp_path):
-    folder = make_campaign(tmp_path / "My Run_1")
+def test_the_tables_of_a_campaign_share_a_key_that_prefect_takes(folder):
     assert artifact_key(folder) == f"campaign-my-run-1-{folder.campaign_id[:8]}"

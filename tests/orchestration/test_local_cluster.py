@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +16,7 @@ pytest.importorskip("distributed")
 
 import psutil  # noqa: E402
 from distributed import Client, Security  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 from chess_snn.campaign import load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
@@ -148,19 +148,11 @@ def test_a_stop_while_workers_start_leaves_none_and_no_traceback_bug(tmp_path, s
     with subprocess.Popen(
         [sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        starting = first_worker(psutil.Process(process.pid))
+        parent = psutil.Process(process.pid)
+        starting = wait_for(
+            lambda: next(filter(is_worker, parent.children()), None), timeout_s=120
+        )
         process.send_signal(sent)
         out, err = process.communicate(timeout=120)
     assert (out, err, process.returncode) == ("stopped\n", "", 0)
     assert not starting.is_running()
-
-
-def first_worker(parent: psutil.Process) -> psutil.Process:
-    """A worker of ``parent`` that has just been started."""
-    deadline_s = time.monotonic() + 120
-    while time.monotonic() < deadline_s:
-        for child in parent.children():
-            if is_worker(child):
-                return child
-        time.sleep(POLL_S)
-    raise AssertionError("no worker is started")

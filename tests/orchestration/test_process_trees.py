@@ -15,10 +15,9 @@ pytestmark = [
 ]
 psutil = pytest.importorskip("psutil")
 
-from chess_snn import processes  # noqa: E402
+from waiting import GONE_WITHIN_S, assert_gone, wait_for  # noqa: E402
 
-GONE_WITHIN_S = 5.0
-"""Time that is promised."""
+from chess_snn import processes  # noqa: E402
 
 FAMILY = """
 import os, signal, subprocess, sys, time
@@ -48,16 +47,8 @@ def start_family(tmp_path, end="time.sleep(60)", grace_s=1.0):
          *command],
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    while not mark.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(mark.exists, timeout_s=60)
     return started, psutil.Process(started.pid).children(recursive=True)
-
-
-def alive(processes):
-    _, left = psutil.wait_procs(processes, timeout=GONE_WITHIN_S)
-    return [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_told_to_stop_it_ends_the_command_and_all_its_descendants(tmp_path):
@@ -65,13 +56,18 @@ def test_told_to_stop_it_ends_the_command_and_all_its_descendants(tmp_path):
     assert len(family) == 4, "the command, two children, and an orphan that the guard took over"
     started.send_signal(signal.SIGTERM)
     assert started.wait(GONE_WITHIN_S) == processes.EXIT_STOPPED
-    assert not alive(family)
+    assert_gone(family)
 
 
-def test_a_command_that_ends_by_itself_leaves_nothing_and_its_exit_code(tmp_path):
-    started, family = start_family(tmp_path, end="time.sleep(1); sys.exit(7)")
+def test_a_command_runs_on_until_it_ends_by_itself_and_leaves_its_exit_code_alone(tmp_path):
+    ends = "while os.path.exists(sys.argv[1]): time.sleep(0.02)\nsys.exit(7)"
+    started, family = start_family(tmp_path, ends)
+    time.sleep(1.5)
+    assert started.poll() is None
+    assert all(process.is_running() for process in family)
+    (tmp_path / "up").unlink()
     assert started.wait(GONE_WITHIN_S) == 7
-    assert not alive(family)
+    assert_gone(family)
 
 
 @pytest.mark.fault(5)
@@ -81,20 +77,20 @@ def test_a_killed_command_leaves_nothing(tmp_path):
                    and "open(sys.argv[1]" in " ".join(process.cmdline()))
     command.kill()
     assert started.wait(GONE_WITHIN_S) == -signal.SIGKILL % 256
-    assert not alive(family)
+    assert_gone(family)
 
 
 @pytest.mark.slow
 @pytest.mark.fault(5)
 def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
     code = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "import sys; sys.path[:0] = sys.argv[2:]; from pathlib import Path\n"
         "from test_process_trees import start_family\n"
         "import time; start_family(Path(sys.argv[1]), grace_s=600); print('up', flush=True)\n"
         "time.sleep(60)"
     )
     owner = subprocess.Popen(
-        [sys.executable, "-c", code, tmp_path, Path(__file__).parent],
+        [sys.executable, "-c", code, tmp_path, *Path(__file__).parents[:2]],
         stdout=subprocess.PIPE, text=True,
     )
     assert owner.stdout.readline() == "up\n"
@@ -102,15 +98,4 @@ def test_a_killed_owner_leaves_nothing_however_long_the_grace(tmp_path):
     assert len(family) == 5
     owner.kill()
     owner.wait()
-    assert not alive(family)
-
-
-def test_without_a_signal_the_command_runs_on(tmp_path):
-    started, family = start_family(tmp_path)
-    try:
-        time.sleep(1.5)
-        assert started.poll() is None
-        assert all(process.is_running() for process in family)
-    finally:
-        started.terminate()
-        started.wait(GONE_WITHIN_S)
+    assert_gone(family)

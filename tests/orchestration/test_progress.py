@@ -12,6 +12,8 @@ import pytest
 pytestmark = [pytest.mark.orchestration, pytest.mark.timeout(120)]
 pytest.importorskip("distributed")
 
+from waiting import wait_for  # noqa: E402
+
 from chess_snn.campaign.viewing.events import (  # noqa: E402
     Event,
     Message,
@@ -80,10 +82,10 @@ def test_a_listener_that_hangs_keeps_nobody_waiting_bug(silent: str) -> None:
         for number in range(50):
             board.message(f"worker {number} was killed")
         board.count(0, "self_play", "shard 0", 7)
-        deadline = time.monotonic() + 30
-        while ear.num_workers < 2 or ear.stages[-1].done < 7:
-            assert time.monotonic() < deadline, "the others hear of progress no more"
-            time.sleep(0.05)
+        wait_for(
+            lambda: ear.num_workers >= 2 and ear.stages[-1].done >= 7,
+            "the others hear of progress no more", 30,
+        )
     assert ear.lines == [f"worker {number} was killed" for number in range(50)]
     assert ear.stages[-1].has_ended
     assert time.monotonic() - start_s < TOLD_WITHIN_S
@@ -107,10 +109,7 @@ def test_a_listener_that_is_back_hears_what_it_missed() -> None:
     board.message("the second")
     assert slow.lines == []
     slow.may_go_on.set()
-    deadline = time.monotonic() + 30
-    while slow.lines != ["the first", "the second"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: slow.lines == ["the first", "the second"], timeout_s=30)
     assert slow.stages[-1].has_ended
     board.message("the third")
     assert slow.lines[-1] == "the third"

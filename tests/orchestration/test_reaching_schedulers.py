@@ -35,13 +35,9 @@ def listening_port():
         yield server.getsockname()[1]
 
 
-def test_a_scheduler_of_the_same_versions_is_fine():
+def test_the_same_versions_are_fine_and_another_is_named_with_both_sides(monkeypatch):
     with scheduler() as address:
         check_scheduler(address, None)
-
-
-def test_another_version_is_named_with_both_sides(monkeypatch):
-    with scheduler() as address:
         theirs = programs.distributed.__version__
         monkeypatch.setattr(programs.distributed, "__version__", "2020.1.0")
         with pytest.raises(ClusterError) as error:

@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ pytest.importorskip("prefect")
 
 import small_campaigns as made  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
-from mlflow_stores import make_home, prepare_store  # noqa: E402
+from mlflow_stores import prepare_store  # noqa: E402
 from prefect import flow  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Running  # noqa: E402
@@ -54,12 +53,6 @@ PLAYED = PromotionFacts(
     elo1=75.0, simulations=0, games=34, wins=30, draws=0, losses=4, truncated=0,
     pairs=[0, 1, 2, 1, 13], score=0.882,
 )
-
-
-@pytest.fixture(scope="module")
-def empty_store(tmp_path_factory) -> Path:
-    """The folder of a store that only copies are made of: creating one takes 2 s."""
-    return make_home(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
@@ -113,7 +106,7 @@ def chess_snn(monkeypatch, *arguments: str) -> int:
     return ended.value.code or 0
 
 
-def test_a_version_carries_what_is_known_of_its_network(folder):
+def test_a_version_carries_what_is_known_of_its_network_and_of_its_games(folder):
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
     assert version.tags == {
@@ -138,9 +131,23 @@ def test_a_version_carries_what_is_known_of_its_network(folder):
     assert metrics["1_strength/promotion_games"] > 0
     assert version.description.startswith("# campaign, generation 2")
 
+    # The games that it was trained on are a data set of the run, and only once.
+    record(CampaignFolder.open(folder.path))
+    experiment = client(folder).get_experiment_by_name(EXPERIMENT)
+    (run,) = client(folder).search_runs([experiment.experiment_id])
+    inputs = {entry.dataset.name: entry for entry in run.inputs.dataset_inputs}
+    assert len(run.inputs.dataset_inputs) == len(inputs) == NUM_FINISHED
+    entry = inputs[model.params["dataset"]]
+    assert entry.dataset.digest == model.params["dataset_digest"]
+    assert json.loads(entry.dataset.source) == {"uri": str(folder.path / "games")}
+    assert json.loads(entry.dataset.profile)["shards"] == SHARDS
+    assert {(tag.key, tag.value) for tag in entry.tags} == {("mlflow.data.context", "training")}
 
-def test_the_elo_of_a_version_and_of_the_champion_is_the_ladders_where_it_climbs(folder):
-    write_receipt(folder, replace(read_receipts(folder)[1], ladder_test=LADDER_TEST))
+
+def test_the_elo_of_versions_and_of_the_champion_is_the_ladders_where_it_climbs(folder):
+    weaker = replace(LADDER_TEST, elo=90.0, elo_low=10.0, elo_high=180.0)
+    for receipt, ladder_test in zip(read_receipts(folder), (weaker, LADDER_TEST), strict=True):
+        write_receipt(folder, replace(receipt, ladder_test=ladder_test))
     record(folder)
     (version,) = client(folder).search_model_versions("tags.generation = '2'")
     numbers = {name: tag for name, tag in version.tags.items() if name.startswith("elo")}
@@ -155,13 +162,7 @@ def test_the_elo_of_a_version_and_of_the_champion_is_the_ladders_where_it_climbs
         "elo": 812.2, "elo_low": 730.0, "elo_high": 905.4, "games": 60.0, "search_budget": 16.0,
     }
 
-
-def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
-    for iteration, elo in enumerate((90.0, 812.2)):
-        ladder_test = replace(LADDER_TEST, elo=elo, elo_low=elo - 80, elo_high=elo + 90)
-        write_receipt(folder, replace(read_receipts(folder)[iteration], ladder_test=ladder_test))
-    record(folder)
-    experiment = client(folder).get_experiment_by_name(EXPERIMENT).experiment_id
+    # Stored models are filtered and sorted by it, as by a number.
     elo = "metrics.`1_strength/ladder_elo`"
     found = client(folder).search_logged_models(
         [experiment], order_by=[{"field_name": elo, "ascending": False}]
@@ -171,23 +172,6 @@ def test_stored_models_are_filtered_and_sorted_by_elo_as_a_number(folder):
         [experiment], f"{elo} > 100 AND metrics.`1_strength/ladder_simulations` = 16"
     )
     assert [model.name for model in strong] == ["gen-000002"]
-
-
-def test_the_games_it_was_trained_on_are_a_data_set_of_the_run_and_only_once(folder):
-    record(folder)
-    folder_again = CampaignFolder.open(folder.path)
-    record(folder_again)
-    experiment = client(folder).get_experiment_by_name(EXPERIMENT)
-    (run,) = client(folder).search_runs([experiment.experiment_id])
-    inputs = {entry.dataset.name: entry for entry in run.inputs.dataset_inputs}
-    assert len(run.inputs.dataset_inputs) == len(inputs) == NUM_FINISHED
-    (version,) = client(folder).search_model_versions("tags.generation = '2'")
-    params = client(folder).get_logged_model(model_id_of(version)).params
-    entry = inputs[params["dataset"]]
-    assert entry.dataset.digest == params["dataset_digest"]
-    assert json.loads(entry.dataset.source) == {"uri": str(folder.path / "games")}
-    assert json.loads(entry.dataset.profile)["shards"] == SHARDS
-    assert {(tag.key, tag.value) for tag in entry.tags} == {("mlflow.data.context", "training")}
 
 
 def test_the_alias_follows_the_gate_and_whoever_overrules_it(folder, monkeypatch, capfd):

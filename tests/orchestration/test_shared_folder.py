@@ -1,7 +1,6 @@
 """Workers of a scheduler see the campaign folder under its path, or are sent away with the fix."""
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ pytest.importorskip("distributed")
 
 import dask  # noqa: E402
 from distributed import Client  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.machine.workers import plan_here  # noqa: E402
@@ -67,11 +67,9 @@ def test_a_worker_that_sees_the_folder_is_used_and_another_is_dismissed_at_once(
         assert lines == []
 
         move_away(folder)
-        pool, began = WorkerPool(client, lines.append, shared=folder), time.monotonic()
+        pool = WorkerPool(client, lines.append, shared=folder)
         with pool.running():
             assert not pool.wait_for_workers(PATIENT_S)
-            while not nanny.is_dismissed:
-                assert time.monotonic() - began < PATIENT_S, "it comes back"
-                time.sleep(0.1)
+            wait_for(lambda: nanny.is_dismissed, "it comes back", PATIENT_S)
     assert lines == pool.dismissals
     assert re.fullmatch(rf"worker \S+ is dismissed: .*{folder.path}: nothing is there.*", lines[0])

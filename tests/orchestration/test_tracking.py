@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
@@ -25,7 +26,7 @@ from mlflow import pyfunc  # noqa: E402
 from mlflow.artifacts import download_artifacts  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
-from mlflow_stores import made_version, make_home, prepare_store  # noqa: E402
+from mlflow_stores import made_version, own_store, prepare_store  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, load_config  # noqa: E402
 from chess_snn.campaign.store.origin import Origin  # noqa: E402
@@ -34,12 +35,9 @@ from chess_snn.flows.server_processes import HOST, ServerSpec, running_server  #
 from chess_snn.flows.servers import mlflow_spec  # noqa: E402
 from chess_snn.games import get_game  # noqa: E402
 from chess_snn.nets import (  # noqa: E402
-    build_network,
     load_network,
     make_evaluator,
-    net_config,
     network_digest,
-    save_network,
 )
 from chess_snn.ports import free_port  # noqa: E402
 from chess_snn.tasks.record import open_tracker, tracked_run  # noqa: E402
@@ -64,29 +62,19 @@ START_FEN_ROW = pd.DataFrame({"fen": [START_FEN]})
 METRICS = {"train/loss": 3.25, "self_play/draw_rate": 0.5}
 
 
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("checkpoint") / "weights.safetensors"
-    save_network(path, build_network(get_game("chess").spec, net_config("tiny"), seed=3))
-    return path
-
-
-@pytest.fixture(scope="module")
-def empty_store(tmp_path_factory) -> Path:
-    """The folder of a store that only copies are made of: creating one takes 2 s."""
-    return make_home(tmp_path_factory.mktemp("home"))
-
-
 @pytest.fixture
 def uri(empty_store, tmp_path, monkeypatch) -> str:
-    """The store of a home of its own."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setenv("CHESS_SNN_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    services = tmp_path / "home" / "services"
-    services.mkdir(parents=True)
-    (services / "mlflow.db").write_bytes((empty_store / "mlflow.db").read_bytes())
-    return prepare_store()
+    return own_store(empty_store, tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def registered(empty_store, weights, tmp_path_factory) -> Iterator[str]:
+    """A store with one version, which is only read."""
+    with pytest.MonkeyPatch.context() as patch:
+        uri = own_store(empty_store, tmp_path_factory.mktemp("registered"), patch)
+        version = made_version(0, weights)
+        CampaignTracker(uri, campaign()).record_iteration(0, METRICS, version, weights)
+        yield uri
 
 
 @pytest.fixture
@@ -242,24 +230,18 @@ def test_campaigns_that_begin_at_the_same_time_share_a_new_store(tmp_path, monke
     assert len(runs) == 4
 
 
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [(None, "FINISHED"), (ValueError, "FAILED"), (KeyboardInterrupt, "KILLED")],
-)
-def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(
-    uri, folder, error, status
-):
+def test_the_run_ends_as_the_campaign_did_and_runs_again_when_resumed(uri, folder):
     run_id = open_tracker(folder).run_id
-    with (
-        nullcontext() if error is None else pytest.raises(error),
-        tracked_run(folder, pytest.fail),
-    ):
-        assert client(uri).get_run(run_id).info.status == "RUNNING"
-        if error is not None:
-            raise error
-    assert client(uri).get_run(run_id).info.status == status
-    with tracked_run(folder, pytest.fail):
-        assert client(uri).get_run(run_id).info.status == "RUNNING"
+    for error in (None, ValueError, KeyboardInterrupt, None):
+        with (
+            nullcontext() if error is None else pytest.raises(error),
+            tracked_run(folder, pytest.fail),
+        ):
+            assert client(uri).get_run(run_id).info.status == "RUNNING"
+            if error is not None:
+                raise error
+        status = {None: "FINISHED", ValueError: "FAILED", KeyboardInterrupt: "KILLED"}[error]
+        assert client(uri).get_run(run_id).info.status == status
     assert client(uri).get_run(run_id).data.params["net.size"] == "tiny"
 
 
@@ -377,9 +359,8 @@ def test_supervised_training_is_recorded_once_with_its_games(uri):
     assert {tag.key: tag.value for tag in found.tags} == {"mlflow.data.context": "supervised"}
 
 
-def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
-    answer, = load_served(uri, "candidate").predict(pd.DataFrame({"fen": [START_FEN]}))
+def test_the_stored_model_answers_like_the_network_it_was_made_of(registered, weights):
+    answer, = load_served(registered, "candidate").predict(pd.DataFrame({"fen": [START_FEN]}))
 
     game = get_game("chess")
     batch = game.allocate(1)
@@ -395,9 +376,8 @@ def test_the_stored_model_answers_like_the_network_it_was_made_of(uri, weights):
     json.dumps(answer)
 
 
-def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
-    served = load_served(uri, "candidate")
+def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(registered):
+    served = load_served(registered, "candidate")
     positions = pd.DataFrame({"fen": [MATE_IN_TWO_FEN, MATED_FEN, START_FEN]})
     alone = served.predict(positions)
     searched = served.predict(positions, params={"simulations": 200})
@@ -417,10 +397,9 @@ def test_the_stored_model_searches_and_draws_moves_as_it_is_asked(uri, weights):
             served.predict(positions, params=wrong)
 
 
-def test_bad_and_finished_positions_are_named_and_the_others_answered(uri, weights):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
+def test_bad_and_finished_positions_are_named_and_the_others_answered(registered):
     fens = ["nonsense", START_FEN, "8/8/8/8/8/8/8/8 w - - 0 1", MATED_FEN]
-    nonsense, start, kingless, mated = load_served(uri, "candidate").predict({"fen": fens})
+    nonsense, start, kingless, mated = load_served(registered, "candidate").predict({"fen": fens})
     assert "nonsense" in nonsense["error"]
     assert "8/8/8/8/8/8/8/8" in kingless["error"]
     assert start["error"] is None
@@ -515,8 +494,7 @@ def test_a_server_that_goes_away_delays_the_curves_and_nothing_else(tmp_path, we
 
 
 @pytest.mark.slow
-def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
-    CampaignTracker(uri, campaign()).record_iteration(0, METRICS, made_version(0, weights), weights)
+def test_mlflow_serves_the_registered_model_over_http(registered, tmp_path):
     port = free_port()
     spec = ServerSpec(
         name="model server",
@@ -524,7 +502,7 @@ def test_mlflow_serves_the_registered_model_over_http(uri, weights, tmp_path):
             sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local",
             "--model-uri", f"models:/{MODEL_NAME}@candidate", "--host", HOST, "--port", str(port),
         ],
-        environment={"MLFLOW_TRACKING_URI": uri, "PATH": path_with_our_programs()},
+        environment={"MLFLOW_TRACKING_URI": registered, "PATH": path_with_our_programs()},
         url=f"http://{HOST}:{port}/invocations", health_url=f"http://{HOST}:{port}/health",
         log_file=tmp_path / "serve.log",
     )

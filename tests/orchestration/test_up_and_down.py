@@ -1,4 +1,4 @@
-"""`chess-snn up` from a clean home, runs of every deployment on it, and nothing left afterwards.
+"""`chess-snn up` from a clean home, runs of its deployment, and nothing left afterwards.
 
 Every process that `up` starts inherits CHESS_SNN_HOME, by which the tests find them all.
 """
@@ -23,7 +23,6 @@ from services_home import GONE_WITHIN_S, WAIT_S, Home, services_up, wait_for  # 
 from small_campaigns import SMALL  # noqa: E402
 
 from chess_snn.campaign import CampaignFolder, read_receipts  # noqa: E402
-from chess_snn.campaign.store.plans import num_shards  # noqa: E402
 from chess_snn.flows.prefect_access import CREDENTIALS_FILE  # noqa: E402
 from chess_snn.flows.server_processes import HOST  # noqa: E402
 from chess_snn.ports import free_port  # noqa: E402
@@ -82,46 +81,6 @@ def test_a_port_that_another_up_has_is_named(running, home):
     assert refused.returncode == 2
     assert "--prefect-port" in refused.stdout
     assert not home.processes()
-
-
-def test_a_campaign_runs_to_its_end(running, tmp_path):
-    directory = tmp_path / "campaign"
-    output = running.deployment(
-        "campaign/local", directory=str(directory), preset="smoke", settings=list(SMALL)
-    )
-    folder = CampaignFolder.open(directory)
-    assert len(read_receipts(folder)) == 2, output + running.logs()
-    with running.client() as client:
-        runs = [run for run in client.read_flow_runs()
-                if run.name in (directory.name, "iteration-0", "iteration-1")]
-        assert Counter(run.state_name for run in runs) == {"Completed": 3}
-        iteration = next(run for run in runs if run.name == "iteration-1")
-        tasks = Counter(
-            (task.name.split("-")[0], task.state_name) for task in client.read_task_runs()
-            if task.flow_run_id == iteration.id
-        )
-    assert tasks["self_play", "Completed"] == num_shards(folder, 1)
-    check_mlflow(running, folder)
-
-    with running.client() as client:
-        states = Counter(run.state_name for run in client.read_flow_runs())
-        keys = {artifact.key for artifact in client.read_artifacts()}
-    assert set(states) == {"Completed"}
-    assert "iteration-progress" in keys
-
-
-def check_mlflow(home: Home, folder: CampaignFolder) -> None:
-    experiments = home.post("experiments/search", {"max_results": 10})["experiments"]
-    ours = next(found for found in experiments if found["name"] == "chess-snn")
-    found = home.post("runs/search", {"experiment_ids": [ours["experiment_id"]]})["runs"]
-    run = next(
-        run for run in found
-        if {"key": "chess_snn.campaign_id", "value": folder.campaign_id} in run["data"]["tags"]
-    )
-    assert run["info"]["status"] == "FINISHED"
-    steps = {row["key"]: row["step"] for row in run["data"]["metrics"]}
-    assert int(steps["5_speed/iteration"]) == 1, "the last of two"
-    assert ours["artifact_location"].startswith("mlflow-artifacts:"), "stored through the server"
 
 
 @pytest.mark.parametrize(("parameters", "reason"), [

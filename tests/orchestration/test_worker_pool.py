@@ -99,7 +99,10 @@ def calls(function, *arguments, count: int):
     return [(function, *arguments, number) for number in range(count)]
 
 
-def test_both_devices_work_and_nothing_is_said(scene):
+def test_both_devices_work_and_an_error_of_the_work_itself_is_raised_and_blames_nobody(scene):
+    for _ in range(4):
+        with pytest.raises(ArithmeticError):
+            compute.run_on_device(fail_everywhere, 0)
     assert set(compute.run_all_on_devices(calls(own_device, count=40))) == {0, 1}
     assert scene.devices() == [0, 1]
     assert scene.lines == []
@@ -126,21 +129,7 @@ def test_a_device_whose_workers_die_is_retired(scene):
     scene.wait_for_devices(1)
 
 
-def test_an_error_of_the_work_itself_is_raised_and_blames_nobody(scene):
-    for _ in range(4):
-        with pytest.raises(ArithmeticError):
-            compute.run_on_device(fail_everywhere, 0)
-    assert scene.lines == []
-    assert set(compute.run_all_on_devices(calls(own_device, count=40))) == {0, 1}
-
-
-def test_a_worker_that_leaves_of_itself_is_told_of(scene):
-    leaving = scene.pool.workers[0]
-    scene.client.retire_workers([leaving.address])
-    scene.wait_for_line(f"worker {leaving.name} has left")
-
-
-def test_a_worker_that_was_not_started_by_us_is_left_unused(scene):
+def test_a_strange_worker_is_left_unused_and_one_that_leaves_of_itself_is_told_of(scene):
     async def come() -> Nanny:
         return await Nanny(
             scene.cluster.scheduler_address, nthreads=1, name="stranger",
@@ -153,3 +142,6 @@ def test_a_worker_that_was_not_started_by_us_is_left_unused(scene):
         assert len(scene.pool.workers) == 2
     finally:
         scene.client.sync(stranger.close)
+    leaving = scene.pool.workers[0]
+    scene.client.retire_workers([leaving.address])
+    scene.wait_for_line(f"worker {leaving.name} has left")

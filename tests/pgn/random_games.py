@@ -2,8 +2,9 @@
 
 import numpy as np
 from hypothesis import strategies as st
+from made_games import plain_records
 
-from chess_snn.data import START_KINDS, GameRecords
+from chess_snn.data import START_KINDS
 from chess_snn.games import ONGOING, get_game
 from chess_snn.games.starts import random_legal_actions, random_starts
 
@@ -57,13 +58,10 @@ def _join(columns, outcomes, terminations, cut_values, start_kinds):
     lengths = np.array([len(played) for _, played in columns])
     values = np.repeat(outcomes.astype(np.float32), lengths)
     values = np.where(GAME.side_to_move(states) == 0, values, -values)
-    N = len(actions)
-    return GameRecords(
-        states=states, actions=actions, values_stm=values, surprises=np.zeros(N, np.float32),
-        target_offsets=np.arange(N + 1), target_actions=actions.copy(),
-        target_weights=np.ones(N, np.float32),
-        game_offsets=np.concatenate([[0], np.cumsum(lengths)]), outcomes_white=outcomes,
-        terminations=terminations, cut_values_white=cut_values, start_kinds=start_kinds,
+    return plain_records(
+        lengths, states=states, actions=actions, values_stm=values, target_actions=actions.copy(),
+        outcomes_white=outcomes, terminations=terminations, cut_values_white=cut_values,
+        start_kinds=start_kinds,
     )
 
 

@@ -1,11 +1,6 @@
-import sys
-from pathlib import Path
-
 import pytest
 
 from chess_snn.campaign import CampaignFolder
-
-sys.path.append(str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,7 @@ def test_one_leaf_a_wave_is_the_puct_search_to_the_bit(simulations):
 
 
 @ALL
-@pytest.mark.parametrize("leaves", [1, 3, 8])
+@pytest.mark.parametrize("leaves", [3, 8])
 def test_waves_leave_no_virtual_loss_behind(leaves, settings):
     for row in range(4):
         tree = growing(chess_positions(30).take(np.array([7 * row])), settings=settings)

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-import chess
 import numpy as np
 import pytest
-from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions
+from search_inputs import HashEvaluator, UninformedEvaluator, chess_positions, position
 
 from chess_snn.errors import ConfigError
 from chess_snn.evaluation.matches import play_match
@@ -55,9 +54,9 @@ def same(report, other):
 
 
 def test_a_kept_tree_is_the_growing_tree_that_followed_the_game():
-    rng, num_kept = np.random.default_rng(1), 0
+    rng, num_kept, positions = np.random.default_rng(1), 0, chess_positions(40)
     for row in range(8):
-        batch = chess_positions(40).take(np.array([4 * row]))
+        batch = positions.take(np.array([4 * row]))
         tree = GrowingTree(GAME, HashEvaluator(), SETTINGS, memory_mib=4, most_leaves=1)
         tree.plant(batch)
         search = match_search()
@@ -136,13 +135,10 @@ def test_another_game_begins_anew(change):
 
 
 def test_a_win_at_once_is_chosen_among_all_actions():
-    batch = GAME.allocate(1)
     fen = "7k/8/5K2/8/8/8/8/6R1 w - - 0 1"
-    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(fen)[None])
     search = match_search()
-    run(search, batch, keys_of(1), 0)
-    for move in ("f6f7", "h8h7"):  # in the tree, the mate that follows is all there is
-        GAME.step(batch, np.array([GAME.parse_action(batch.state[0], move)], np.int16))
+    run(search, position(fen), keys_of(1), 0)
+    batch = position(fen, "f6f7 h8h7")  # in the tree, the mate that follows is all there is
     result = run(search, batch, keys_of(1), 2)
     assert GAME.format_action(batch.state[0], int(result.actions[0])) == "g1h1"
     assert len(search.inspect(0).actions) == batch.num_legal[0] > 1
@@ -160,8 +156,7 @@ class CertainEvaluator(UninformedEvaluator):
 
 
 def test_a_tree_with_no_room_for_another_search_begins_anew():
-    batch = GAME.allocate(1)
-    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(chess.STARTING_FEN)[None])
+    batch = position()
     search = make_search(
         GAME, CertainEvaluator(), SETTINGS, simulations=4, num_games=1, in_play=True,
         keeps_trees=True,

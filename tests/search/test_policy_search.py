@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from search_inputs import chess_positions, position
 
 from chess_snn.games import get_game
 from chess_snn.nets import build_network, make_evaluator, net_config
@@ -37,19 +38,12 @@ def search(evaluator):
 
 
 def copies(fen, count):
-    batch = GAME.allocate(1)
-    GAME.reset(batch, np.zeros(1, np.int64), GAME.parse_state(fen)[None])
-    return batch.take(np.zeros(count, np.int64))
+    return position(fen).take(np.zeros(count, np.int64))
 
 
-def various(count, seed=0):
+def various(count):
     """Positions after 0 to 40 random plies, with rubbish behind each legal list."""
-    rng = np.random.default_rng(seed)
-    batch = GAME.allocate(count)
-    for ply in range(40):
-        choice = batch.legal_actions[np.arange(count), rng.integers(np.maximum(batch.num_legal, 1))]
-        GAME.step(batch, np.where(ply < np.arange(count) % 40, choice, -1).astype(np.int16))
-    batch = batch.take(np.flatnonzero(batch.num_legal))
+    batch = chess_positions(count, most_plies=40)
     behind = np.arange(GAME.spec.max_legal) >= batch.num_legal[:, None]
     batch.legal_actions[behind] = NOT_AN_ACTION
     return batch
@@ -83,8 +77,7 @@ def softmax(logits):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
-@pytest.mark.parametrize("varied", ["key", "ply"])
+@pytest.mark.parametrize(("temperature", "varied"), [(0.4, "key"), (2.5, "ply")])
 def test_actions_are_drawn_from_the_tempered_softmax(search, evaluator, temperature, varied):
     batch = copies(EIGHT_MOVES, NUM_DRAWS)
     count = batch.num_legal[0]
@@ -147,8 +140,7 @@ def test_without_a_tree_there_are_no_targets(search):
     assert batch.lists(result.actions).all()
 
 
-@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize(("temperature", "scale"), [(4.0, 0.0), (1.0, 1.0), (0.3, 30.0)])
 def test_the_draw_is_that_of_all_noises(temperature, scale):
     """Bit by bit the action of the plain formula, which takes every logarithm."""
     batch = various(400)

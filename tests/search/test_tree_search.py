@@ -30,7 +30,7 @@ def tree_search(settings, simulations, num_games, evaluator=None):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("simulations", [1, 2, 5, 16, 50, 200])
+@pytest.mark.parametrize("simulations", [1, 2, 16, 50, 200])
 def test_trees_are_the_references(kind, simulations):
     settings = KINDS[kind]
     batch = chess_positions(24 if simulations < 100 else 6, seed=simulations)
@@ -98,9 +98,7 @@ EXTREME_ROOTS = {
 
 
 @pytest.mark.parametrize("root", EXTREME_ROOTS)
-@pytest.mark.parametrize(
-    "change", [{}, {"q_scale": 4.0}, {"q_scale": 16.0}, {"q_scale": 100.0}], ids=str
-)
+@pytest.mark.parametrize("change", [{}, {"q_scale": 100.0}], ids=str)
 def test_the_improved_policy_is_a_softmax_however_far_values_lie_apart(root, change):
     settings = dataclasses.replace(GUMBEL, **change)
     trees, node = searched_root(*EXTREME_ROOTS[root])
@@ -176,22 +174,6 @@ MATES_IN_ONE = (
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fen", MATES_IN_ONE)
-def test_a_mate_in_one_is_found_and_valued_by_one(kind, fen):
-    batch = position(fen)
-    # Every action must be considered for a mate to be found for certain.
-    settings = dataclasses.replace(KINDS[kind], considered_actions=64)
-    search = tree_search(settings, 128, 1, UninformedEvaluator())
-    result = run(search, batch, temperature=0.0)
-    board = chess.Board(fen)
-    board.push_uci(GAME.format_action(batch.state[0], int(result.actions[0])))
-    assert board.is_checkmate()
-    report = search.inspect(0)
-    assert report.q_stm[list(report.actions).index(result.actions[0])] == pytest.approx(1.0)
-    assert result.values_stm[0] > 0.3
-
-
 def test_repetition_is_seen_along_the_tree_and_in_the_games_history():
     fen = "7k/8/8/8/8/1r6/8/K6N w - - 0 1"
     batch = position(fen, "h1g3 b3c3 g3h1 c3b3 h1g3 b3c3 g3h1")
@@ -221,7 +203,7 @@ def test_a_longer_mate_is_worth_less():
     assert np.nanmax(others) <= 0.9**2 + 1e-6
 
 
-@pytest.mark.parametrize("simulations", [1, 5, 16])
+@pytest.mark.parametrize("simulations", [1, 16])
 def test_a_stopped_search_is_a_search_of_fewer_simulations(simulations):
     batch = chess_positions(6)
     whole, long = (tree_search(QUIET_PUCT, count, len(batch)) for count in (simulations, 40))
@@ -261,7 +243,7 @@ def test_only_roots_with_few_actions_have_fewer_simulations(considered, simulati
     assert (np.diff(cut.astype(int), axis=1) >= 0).all(), "the last ones"
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 4])
+@pytest.mark.parametrize("rounds", [1, 4])
 def test_a_stopped_gumbel_search_plays_one_of_its_most_visited_actions(rounds):
     batch = chess_positions(6)
     search = tree_search(GUMBEL, 40, len(batch))
@@ -371,11 +353,14 @@ def test_a_match_looks_deeper_into_fewer_actions_than_self_play(simulations, loo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_win_at_once_is_taken_by_the_shortest_search(kind):
+@pytest.mark.parametrize("fen", MATES_IN_ONE)
+def test_a_win_at_once_is_taken_by_the_shortest_search(kind, fen):
     settings = dataclasses.replace(KINDS[kind], considered_actions=2)
-    batch = position("6k1/5ppp/8/8/8/8/8/R3K3 w Q - 0 1")
+    batch = position(fen)
     result = run(tree_search(settings, 2, 1), batch, temperature=1.0)
-    assert GAME.format_action(batch.state[0], int(result.actions[0])) == "a1a8"
+    board = chess.Board(fen)
+    board.push_uci(GAME.format_action(batch.state[0], int(result.actions[0])))
+    assert board.is_checkmate()
     assert result.values_stm[0] > 0.6
     column = list(batch.legal_actions[0]).index(result.actions[0])
     assert result.policy_targets[0, column] > 0.99

@@ -16,7 +16,7 @@ from chess_snn.campaign import CampaignFolder, campaign_lock, read_receipts
 from chess_snn.campaign.store.folder import CONFIG_FILE
 from chess_snn.campaign.store.plans import read_plan
 from chess_snn.campaign.strength.champions import HandPromotion, champion_of, read_hand_promotions
-from chess_snn.data import read_folder, staged_folder, with_digest, write_json
+from chess_snn.data import with_digest, write_json
 from chess_snn.data.plain_files import open_in_place
 from chess_snn.errors import CampaignError, ChessSnnError, CorruptDataError, UsageError
 from chess_snn.pgn.folder import IMPORT_FILE, ImportFolder, ImportSource
@@ -144,15 +144,3 @@ def test_an_import_has_its_games_in_its_own_folder(tmp_path):
 def test_the_name_of_a_player_is_no_path(campaign, name):
     for path in (campaign.match("gen-000001", name), campaign.match_part("final", name, 0)):
         assert path.resolve().parent.parent == (campaign.path / "matches").resolve()
-
-
-def test_a_committed_folder_with_a_link_to_files_elsewhere_is_refused(tmp_path):
-    with staged_folder(tmp_path / "folder") as stage:
-        (stage.path / "inner").mkdir()
-        (stage.path / "inner" / "file").write_text("x")
-        stage.commit("test", {})
-    inner = tmp_path / "folder" / "inner"
-    inner.rename(tmp_path / "elsewhere")
-    inner.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CorruptDataError, match="inner"):
-        read_folder(tmp_path / "folder")

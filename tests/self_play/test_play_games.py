@@ -76,6 +76,19 @@ def played(search):
     return play
 
 
+@pytest.fixture(scope="module")
+def together():
+    """Records and statistics of 30 games of all kinds, played by one group in one call."""
+    return play_of_all_kinds()
+
+
+def play_of_all_kinds(groups=1, settings=None, **changes):
+    return play_games(
+        GAME, [MaterialSearch(GAME)] * groups, settings or OF_ALL_KINDS,
+        **{"num_games": 30, "seed": SEED, "restarts": earlier_rows()} | changes,
+    )
+
+
 def concurrent(settings, count):
     return replace(settings, concurrent_games=count)
 
@@ -188,37 +201,26 @@ def test_statistics_are_those_of_the_records(played):
     assert 0 < statistics.network_seconds < statistics.seconds
 
 
-@pytest.mark.parametrize(("groups", "count"), [(1, 1), (1, 64), (2, 9), (3, 5), (12, 5)])
-def test_games_of_all_kinds_do_not_depend_on_groups(groups, count):
-    arguments = {"num_games": 30, "seed": 7, "restarts": earlier_rows()}
-    together, alone = play_games(GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, **arguments)
-    assert set(together.start_kinds) == {0, 1, 2}
-    records, statistics = play_games(
-        GAME, [MaterialSearch(GAME)] * groups, concurrent(OF_ALL_KINDS, count), **arguments
-    )
-    assert_same_games(records, together)
+@pytest.mark.parametrize(("groups", "count"), [(1, 1), (1, 64), (2, 9), (12, 5)])
+def test_games_of_all_kinds_do_not_depend_on_groups(together, groups, count):
+    """They end at different plies, so that rows are refilled and dropped in another order."""
+    expected, alone = together
+    assert set(expected.start_kinds) == {0, 1, 2}
+    assert len(set(np.diff(expected.game_offsets))) > 5
+    records, statistics = play_of_all_kinds(groups, concurrent(OF_ALL_KINDS, count))
+    assert_same_games(records, expected)
     assert statistics.terminations == alone.terminations
     assert statistics.entropy_sum == pytest.approx(alone.entropy_sum)
-    few, _ = play_games(
-        GAME, [MaterialSearch(GAME)] * groups, OF_ALL_KINDS, **arguments | {"num_games": 11}
-    )
-    assert_same_games(few, together, num_games=11)
+    few, _ = play_of_all_kinds(groups, num_games=11)
+    assert_same_games(few, expected, num_games=11)
 
 
-@pytest.mark.parametrize("bounds", [(0, 30), (0, 1, 12, 30), (0, 7, 13, 19, 30)])
-def test_games_do_not_depend_on_the_call_that_plays_them(bounds):
-    arguments = {"seed": 7, "restarts": earlier_rows()}
-    together, _ = play_games(
-        GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=30, **arguments
-    )
+def test_games_do_not_depend_on_the_call_that_plays_them(together):
     parts = [
-        play_games(
-            GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=end - first, first_game=first,
-            **arguments,
-        )[0]
-        for first, end in pairwise(bounds)
+        play_of_all_kinds(num_games=end - first, first_game=first)[0]
+        for first, end in pairwise((0, 1, 12, 30))
     ]
-    assert_same_games(concatenate(parts), together)
+    assert_same_games(concatenate(parts), together[0])
 
 
 def test_games_that_begin_where_the_policy_led_do_not_depend_on_groups(search):
@@ -235,9 +237,8 @@ def test_games_that_begin_where_the_policy_led_do_not_depend_on_groups(search):
 
 
 def test_games_begin_where_their_kind_says():
-    records, statistics = play_games(
-        GAME, [MaterialSearch(GAME)], replace(OF_ALL_KINDS, random_start_plies=0), num_games=60,
-        seed=7, restarts=earlier_rows(),
+    records, statistics = play_of_all_kinds(
+        settings=replace(OF_ALL_KINDS, random_start_plies=0), num_games=60
     )
     firsts = [GAME.format_state(state) for state in records.states[records.game_offsets[:-1]]]
     kinds = [START_KINDS[kind] for kind in records.start_kinds]
@@ -265,9 +266,8 @@ def last_board(records, game):
 
 @pytest.mark.parametrize(("progress", "share"), [(0.0, 1.0), (0.75, 0.4), (1.0, 0.2)])
 def test_cut_games_count_as_material_and_last_root_value(progress, share):
-    records, _ = play_games(
-        GAME, [MaterialSearch(GAME)] * 2, replace(OF_ALL_KINDS, max_plies_last=30), num_games=60,
-        seed=7, progress=progress, restarts=earlier_rows(),
+    records, _ = play_of_all_kinds(
+        2, replace(OF_ALL_KINDS, max_plies_last=30), num_games=60, progress=progress
     )
     num_cut = 0
     for game in range(records.num_games):
@@ -298,10 +298,8 @@ def test_the_ply_cap_is_that_of_the_moment(progress, cap):
     assert statistics.truncated_rate == (np.diff(records.game_offsets) == cap).mean()
 
 
-def test_surprises_and_values_are_the_searchs():
-    records, statistics = play_games(
-        GAME, [MaterialSearch(GAME)], OF_ALL_KINDS, num_games=20, seed=7
-    )
+def test_surprises_and_values_are_the_searchs(together):
+    records, statistics = together
     material = GAME.heuristic_stm(records.states) / PAWNS_FOR_CERTAINTY
     np.testing.assert_allclose(records.values_stm, np.clip(material, -1, 1))
     _, num_legal = GAME.legal_actions(records.states)
@@ -341,14 +339,6 @@ def test_a_group_that_fails_stops_the_others(search):
     assert told[-1][0] < 4  # its share of the games
 
 
-def test_long_games_do_not_depend_on_how_many_are_played_at_once(played, search):
-    """Games that end at different plies, so that rows are refilled and dropped in another order."""
-    expected, _ = played(ANY_WAY)
-    settings = concurrent(ANY_WAY, 24)
-    records, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
-    assert_same_games(records, expected)
-
-
 def test_games_of_a_session_and_of_two_seeds_all_differ(search):
     sessions = [play_games(GAME, [search], SHORT, num_games=12, seed=seed)[0] for seed in (5, 6)]
     games = [tuple(records.actions[positions_of(records, game)])
@@ -376,7 +366,7 @@ class SizeOfEachCall:
 
 def test_rows_are_refilled_and_then_dropped(search):
     watched = SizeOfEachCall(search)
-    records, _ = play_games(GAME, [watched], ANY_WAY, num_games=NUM_GAMES, seed=SEED)
+    records, _ = play_games(GAME, [watched], ANY_WAY, num_games=14, seed=SEED)
 
     # The row a game gets is the first one free; who ends first, by index, is followed by the next.
     waiting = list(np.diff(records.game_offsets))
@@ -415,9 +405,11 @@ def test_a_game_that_ends_at_the_cap_has_ended(played, search):
         (lengths[game] - 1, 0, 0),
     ]:
         settings = replace(ANY_WAY, max_plies_first=int(cap))
-        truncated, _ = play_games(GAME, [search], settings, num_games=NUM_GAMES, seed=SEED)
-        assert len(positions_of(truncated, game)) == cap
-        assert (truncated.terminations[game], truncated.outcomes_white[game]) == (code, outcome)
+        truncated, _ = play_games(
+            GAME, [search], settings, num_games=1, first_game=int(game), seed=SEED
+        )
+        assert truncated.num_positions == cap
+        assert (truncated.terminations[0], truncated.outcomes_white[0]) == (code, outcome)
 
 
 def test_games_start_after_any_number_of_random_plies(search):

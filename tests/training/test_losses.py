@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from chess_snn.games import get_game
-from chess_snn.nets import LegalOutput, read_value, value_target
+from chess_snn.nets import LegalOutput, value_target
 from chess_snn.training import TrainingSettings
 from chess_snn.training.losses import (
     LEAST_LOG_PROBABILITY,
@@ -75,11 +75,6 @@ def test_value_loss_by_hand():
     loss = value_loss(SPEC, wdl, torch.tensor([-1.0, 0.5]))
     lost, half_won = math.log(8 / 5), 0.5 * math.log(8 / 2) + 0.5 * math.log(8 / 1)
     assert loss.item() == pytest.approx((lost + half_won) / 2)
-
-
-def test_value_is_win_minus_loss():
-    _, value = read_value(SPEC, logits([math.log(2), 0, math.log(5)]))
-    assert value.item() == pytest.approx(-3 / 8)
 
 
 def test_search_loss_is_cross_entropy_over_legal_actions_alone():

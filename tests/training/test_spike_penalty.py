@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from chess_snn.errors import ConfigError
-from chess_snn.nets import Network, changes_of_pairs, count_spikes, measuring_spike_rate
+from chess_snn.nets import changes_of_pairs, count_spikes, measuring_spike_rate
 from chess_snn.nets.model.layers import Neurons
 from chess_snn.rng import generator
 from chess_snn.training import IterationPlan, Trainer, TrainingSettings
@@ -73,16 +73,11 @@ def test_integer_neurons_have_the_gradient_of_their_rectangle(tiny_network, batc
     """d rate / d current is 1 / (threshold levels) a neuron inside the rectangle, seen at the bias
     of the last hidden layer, behind which no other neuron stands."""
     network = tiny_network(**SHAPES["ilif"]).eval()
-    currents = []
-    handle = network.value.neurons2.register_forward_hook(
-        lambda _layer, inputs, _outputs: currents.append(inputs[0])
-    )
     losses_of(network, batch, SETTINGS).spike_rate.backward()
-    handle.remove()
-    config = network.config
-    inside = (currents[0] >= 0) & (currents[0] <= config.threshold * config.levels)
-    counts = count_spikes(network, batch.planes(network.num_planes))
-    chances = sum(layer.chances for layer in counts.layers.values())
+    seen, config = spikes_by_layer(network, batch.planes(network.num_planes)), network.config
+    _, currents = seen["value.neurons2"]
+    inside = (currents >= 0) & (currents <= config.threshold * config.levels)
+    chances = config.levels * sum(spikes.numel() for spikes, _ in seen.values())
     expected = inside.sum((0, 1)) / config.threshold / chances
     torch.testing.assert_close(network.value.hidden.bias.grad, expected)
 
@@ -107,27 +102,15 @@ def test_a_strong_penalty_lowers_the_rate(game, tiny_network, searched_window, s
     assert 0 < paid.spike_rate < 1
 
 
-def test_without_a_penalty_nothing_is_measured(game, tiny_network, searched_window, monkeypatch):
-    def never(network: Network):
+def test_without_a_penalty_nothing_is_measured(tiny_network, batch, monkeypatch):
+    def never(*_arguments):
         raise AssertionError("measured")
 
     monkeypatch.setattr("chess_snn.training.gradients.measuring_spike_rate", never)
-    report, _ = trained(game, tiny_network(), searched_window, spike_rate_weight=0.0)
-    assert report.steps == 40
+    network = tiny_network()
+    losses_of(network, batch, replace(SETTINGS, spike_rate_weight=0.0))
     with pytest.raises(AssertionError, match="measured"):
-        trained(game, tiny_network(), searched_window)
-
-
-def test_micro_batches_count_by_their_size(new_trainer, batch):
-    parts = [batch.split(20)[0], batch.split(20)[1]]
-    trainer = new_trainer(precision="fp32", micro_batch=20, spike_rate_weight=WEIGHT)
-    figures = trainer._step.gradients.compute(batch)
-    rates = [
-        losses_of(new_trainer().network, part, trainer.settings).spike_rate.item()
-        for part in parts
-    ]
-    found = figures[LOSS_FIGURES.index("spike_rate")].item()
-    assert found == pytest.approx(np.average(rates, weights=[20, 12]))
+        losses_of(network, batch, SETTINGS)
 
 
 def test_listening_ends_with_the_block(network, batch):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +43,7 @@ def shards(tmp_path_factory):
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def schedule(shards):
     """Two epochs of two chunks each."""
     room = shards[0].num_positions + shards[1].num_positions
@@ -50,12 +51,25 @@ def schedule(shards):
     return plan_schedule(shards, settings, TRAINING, seed=3)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def begin(new_trainer):
     training = SupervisedSettings().applied_to(TRAINING)
     names = ("batch_size", "warmup_steps", "learning_rate", "policy_loss", "surprise_share",
              "root_value_share", "presentations")
     return lambda: new_trainer(**{name: getattr(training, name) for name in names})
+
+
+@pytest.fixture(scope="module")
+def finished(game, schedule, begin, tmp_path_factory):
+    """A training that came to its end: its trainer, its points and its folder."""
+    folder = tmp_path_factory.mktemp("finished")
+    return *train_supervised(game, schedule, begin, folder, meta={"of": "ada"}), folder
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    """A copy of that training's folder."""
+    return shutil.copytree(finished[2], tmp_path / "finished")
 
 
 def test_an_epoch_has_every_shard_once_in_an_order_of_its_own(shards):
@@ -91,9 +105,8 @@ def test_the_plans_of_all_portions_are_one_line_from_0_to_1(schedule):
         assert plan.progress_last == following.progress_first
 
 
-@pytest.mark.slow
-def test_moves_are_learnt(game, schedule, begin, tmp_path):
-    trainer, points = train_supervised(game, schedule, begin, tmp_path)
+def test_moves_are_learnt(schedule, finished):
+    trainer, points, _ = finished
     assert trainer.steps_done == points[-1]["step"] == schedule.num_steps
     assert (points[0]["step"], points[0]["epoch"], points[-1]["epoch"]) == (0, 0, 2)
     # Not every chunk of so few games holds some out.
@@ -107,9 +120,8 @@ def test_moves_are_learnt(game, schedule, begin, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_weights(
-    game, schedule, begin, tmp_path, assert_same_trainers
+    game, schedule, begin, finished, tmp_path, assert_same_trainers
 ):
-    expected, _ = train_supervised(game, schedule, begin, tmp_path / "whole")
     told = []
 
     def kill_at(step):
@@ -129,20 +141,20 @@ def test_a_killed_training_goes_on_to_the_same_weights(
             )
         assert len(list(folder.glob("*"))) <= 2, "older checkpoints are removed"
     resumed, points = train_supervised(game, schedule, begin, folder)
-    assert_same_trainers(resumed, expected)
+    assert_same_trainers(resumed, finished[0])
     assert told[-1] == (end, end)
     steps = [point["step"] for point in points]
     assert steps == sorted(set(steps)), "no stretch is told of twice"
     assert supervised_progress(folder) == (end, end)
 
 
-def test_a_finished_training_is_returned_without_another_step(game, schedule, begin, tmp_path):
-    first, points = train_supervised(game, schedule, begin, tmp_path)
+def test_a_finished_training_is_returned_without_another_step(game, schedule, finished, folder):
+    first, points, _ = finished
 
     def tell(done, total):
         pytest.fail("a step was made")
 
-    again, same = train_supervised(game, schedule, pytest.fail, tmp_path, on_progress=tell)
+    again, same = train_supervised(game, schedule, pytest.fail, folder, on_progress=tell)
     assert same == points
     assert again.steps_done == first.steps_done
 
@@ -154,32 +166,26 @@ def test_without_epochs_the_network_stays_as_it_is(game, shards, begin, tmp_path
     assert supervised_progress(tmp_path) is None
 
 
-def test_a_damaged_checkpoint_is_named(game, schedule, begin, tmp_path):
-    train_supervised(game, schedule, begin, tmp_path)
-    checkpoint = step_checkpoints(tmp_path)[-1]
+def test_a_damaged_checkpoint_is_named(game, schedule, begin, folder):
+    checkpoint = step_checkpoints(folder)[-1]
     (checkpoint / "trainer.json").write_text("{}")
     with pytest.raises(CorruptDataError, match=checkpoint.name):
-        train_supervised(game, schedule, begin, tmp_path)
+        train_supervised(game, schedule, begin, folder)
 
 
-@pytest.mark.slow
-def test_the_newest_two_checkpoints_stay_and_keep_what_is_given(game, schedule, begin, tmp_path):
-    train_supervised(game, schedule, begin, tmp_path, meta={"of": "ada"})
-    kept = step_checkpoints(tmp_path)
-    assert sorted(tmp_path.iterdir()) == kept
+def test_the_newest_two_checkpoints_stay_and_keep_what_is_given(schedule, folder):
+    kept = step_checkpoints(folder)
+    assert sorted(folder.iterdir()) == kept
     metas = [read_manifest(path).meta for path in kept]
     end = schedule.num_steps
     assert [meta["steps"] for meta in metas] == [end - schedule.chunks[-1].num_steps, end]
     assert [meta["of"] for meta in metas] == ["ada", "ada"]
 
 
-def test_progress_is_that_of_the_newest_checkpoint_that_can_be_read(
-    game, schedule, begin, tmp_path
-):
-    train_supervised(game, schedule, begin, tmp_path)
-    older, newer = step_checkpoints(tmp_path)
+def test_progress_is_that_of_the_newest_checkpoint_that_can_be_read(schedule, folder):
+    older, newer = step_checkpoints(folder)
     (newer / "MANIFEST.json").unlink()
-    assert supervised_progress(tmp_path) == (int(older.name[5:]), schedule.num_steps)
+    assert supervised_progress(folder) == (int(older.name[5:]), schedule.num_steps)
 
 
 def test_a_foreign_checkpoint_is_refused(game, schedule, begin, tmp_path, new_trainer):

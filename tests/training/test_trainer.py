@@ -69,20 +69,6 @@ def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
     assert likelihood(-1) < lost - 0.1
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_training_again_gives_the_same_bits(
-    new_trainer, searched_window, assert_same_trainers, precision
-):
-    trainers = [new_trainer(precision=precision) for _ in range(2)]
-    reports = []
-    for trainer in trainers:
-        trainer.begin_iteration(2)
-        reports.append(trainer.run(searched_window, plan(6, iteration=2)))
-    assert_same_trainers(*trainers)
-    assert reports[0].value_loss == reports[1].value_loss
-    assert reports[0].gradient_norm == reports[1].gradient_norm
-
-
 def test_run_in_parts_equals_run_at_once(new_trainer, searched_window, assert_same_trainers):
     window = searched_window
     whole, parts = new_trainer(), new_trainer()

@@ -1,7 +1,6 @@
 """A step's figures and batches; the captured step against the same kernels launched one by one."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -167,7 +166,6 @@ def test_steps_whose_losses_have_not_come_from_the_device_yet_are_counted():
     said = []
     StepLines(said.append, batch_size=32).on_progress(3, 9)
     assert said == ["step 3/9"]
-    assert re.fullmatch(r"step (\d+)/(\d+)(?:  .*)?", said[0])
 
 
 # Gradients by micro-batches: the mean of theirs, whoever computes them.
@@ -199,27 +197,23 @@ def test_a_batch_in_one_part_is_the_plain_gradient(new_trainer, batch):
 
 def test_parts_of_unlike_size_count_by_their_size(new_trainer, batch):
     """30 positions in parts of 12, 12 and 6, beside a network of its own for each part."""
-    ours = new_trainer(precision="fp32", micro_batch=12)
+    settings = {"precision": "fp32", "spike_rate_weight": 0.25}
+    ours = new_trainer(micro_batch=12, **settings)
     figures = ours._step.gradients.compute(batch)
-    expected_gradients, expected_statistics, expected_figures = None, None, 0
-    for part, share in zip(batch.split(12), (0.4, 0.4, 0.2), strict=True):
-        alone = new_trainer(precision="fp32")
+    found = []
+    for part in batch.split(12):
+        alone = new_trainer(**settings)
         losses = losses_of(alone.network, part, alone.settings)
         losses.total.backward()
-        found = [gradients_of(alone.network), statistics_of(alone.network)]
-        found = [[share * tensor for tensor in tensors] for tensors in found]
-        if expected_gradients is None:
-            expected_gradients, expected_statistics = found
-        else:
-            expected_gradients = [a + b for a, b in zip(expected_gradients, found[0], strict=True)]
-            expected_statistics = [
-                a + b for a, b in zip(expected_statistics, found[1], strict=True)
-            ]
-        expected_figures += share * np.array([getattr(losses, name).item()
-                                              for name in LOSS_FIGURES])
-    np.testing.assert_allclose(figures, expected_figures, rtol=1e-5)
-    torch.testing.assert_close(gradients_of(ours.network), expected_gradients)
-    torch.testing.assert_close(statistics_of(ours.network), expected_statistics)
+        found.append([
+            *gradients_of(alone.network), *statistics_of(alone.network),
+            *(getattr(losses, name).detach() for name in LOSS_FIGURES),
+        ])
+    assert losses.spike_rate > 0
+    torch.testing.assert_close(
+        [*gradients_of(ours.network), *statistics_of(ours.network), *figures],
+        [0.4 * a + 0.4 * b + 0.2 * c for a, b, c in zip(*found, strict=True)],
+    )
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

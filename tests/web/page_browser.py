@@ -32,10 +32,16 @@ class Browser:
                 return json.loads(message["text"])
             self.spikes.append(read_frame(frame))
 
+    def answer(self) -> dict:
+        """The next message that is neither spikes nor progress of a search."""
+        while (message := self.receive())["type"] == "info":
+            pass
+        return message
+
     def ask(self, kind: str, **fields) -> dict:
         """Send a request, and return its answer, the last of a search."""
         number = self.send(kind, **fields)
-        while (answer := self.receive())["type"] == "info" or answer["id"] != number:
+        while (answer := self.answer())["id"] != number:
             pass
         return answer
 

@@ -44,16 +44,15 @@ def test_a_folder_without_a_campaign_is_refused(tmp_path):
         CampaignPage(tmp_path)
 
 
-def test_the_line_is_what_watch_shows(played, played_campaign):
+def test_line_and_report_are_those_of_the_commands_and_nothing_is_written(played, played_campaign):
+    before = snapshot(played_campaign.path)
     state = played.get("/api/campaign").json()
+    answer = played.get("/report")
+    assert answer.status_code == 200
+    assert snapshot(played_campaign.path) == before
     view = CampaignWatch(played_campaign.path).look()
     assert state["line"].startswith(view.state_text)
     assert state["progress"] == view.progress
-
-
-def test_the_report_is_that_of_the_command(played, played_campaign):
-    answer = played.get("/report")
-    assert answer.status_code == 200
     assert answer.text == report_html(played_campaign)
 
 
@@ -128,13 +127,6 @@ def test_a_registry_that_does_not_answer_is_named_and_the_rest_is_offered(make_c
     with client.websocket_connect(SOCKET) as socket:
         answer = Browser(socket).search(model="shipped/chess", simulations=2)
         assert answer["type"] == "result", answer
-
-
-def test_nothing_is_written(played, played_campaign):
-    before = snapshot(played_campaign.path)
-    for path in ("/api/campaign", "/report"):
-        assert played.get(path).status_code == 200
-    assert snapshot(played_campaign.path) == before
 
 
 def test_a_folder_that_disappears_is_one_line(make_client, played_campaign, tmp_path):

