@@ -39,7 +39,7 @@ def fingerprint(folder: CampaignFolder) -> dict[str, tuple[int, int]]:
 
 
 def test_a_whole_campaign_is_whole_and_left_as_it_is(folder: CampaignFolder) -> None:
-    # What is half written is not looked at.
+    # A half-written file is not looked at.
     (folder.path / "games" / "iter-000001" / ".tmp-shard-0002@here-1-00000000").mkdir()
     (folder.checkpoint(0).parent / ".tmp-gen-000003@here-1-00000000").mkdir()
     before, told = fingerprint(folder), []

@@ -1,4 +1,4 @@
-"""What tests of MLflow's stores copy."""
+"""Arrangements that tests of MLflow's stores copy."""
 
 from pathlib import Path
 
