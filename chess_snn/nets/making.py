@@ -25,8 +25,8 @@ def make_evaluator(
         precision: of convolutions and currents.
         num_threads: CPU threads that evaluate chunks side by side; None takes one a core. A
             GPU needs none.
-        chunk_size: most positions a chunk on the CPU; None takes 256 in chess, as many more as a
-            board is smaller. A GPU takes a batch whole.
+        chunk_size: most positions a chunk on the CPU; None takes 256 in chess with one tick, as
+            many more as a board is smaller, and fewer with ticks. A GPU takes a batch whole.
         instead_of: an evaluator that is not needed any more; it is closed. On a GPU its captured
             graphs go on to a network of the same shape.
 

@@ -135,9 +135,11 @@ def test_calls_from_several_threads_do_not_mix(positions, network):
         np.testing.assert_array_equal(answer.legal_logits, whole.legal_logits[rows])
 
 
-@pytest.mark.parametrize(("name", "chunk_size"), [("chess", 256), ("2048", 1024)])
-def test_chunks_are_as_large_on_all_boards(name, chunk_size):
-    network = build_network(get_game(name).spec, TINY, 0)
+@pytest.mark.parametrize(
+    ("name", "ticks", "chunk_size"), [("chess", 1, 256), ("chess", 4, 64), ("2048", 1, 1024)]
+)
+def test_chunks_have_as_many_squares_and_ticks_everywhere(name, ticks, chunk_size):
+    network = build_network(get_game(name).spec, net_config("tiny", ticks=ticks), 0)
     with make_evaluator(network, num_threads=None) as evaluator:
         assert (evaluator._chunk_size, evaluator.num_threads) == (chunk_size, num_cores())
 

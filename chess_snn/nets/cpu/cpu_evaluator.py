@@ -35,7 +35,7 @@ from chess_snn.settings import check_range
 from chess_snn.types import Closeable, Float32Array, Int16Array, Int32Array, UInt64Array
 
 _CHUNK_SQUARES: Final = 16_384
-"""Smaller chunks cost up to an eighth of the evaluations/s, and larger ones leave the cache."""
+"""Squares of all ticks. Half as many cost up to an eighth of the evaluations/s."""
 
 _M_TRIM_THRESHOLD: Final = -1
 _M_TOP_PAD: Final = -2
@@ -64,12 +64,13 @@ class CpuEvaluator(Closeable):
         Args:
             network: on the CPU.
             num_threads: that evaluate chunks side by side; None takes one a core.
-            chunk_size: most positions a chunk; None takes 256 in chess, as many more as a board is
-                smaller.
+            chunk_size: most positions a chunk; None takes 256 in chess with one tick, as many more
+                as a board is smaller, and fewer with ticks.
         """
         num_threads = num_cores() if num_threads is None else num_threads
         if chunk_size is None:
-            chunk_size = _CHUNK_SQUARES // math.prod(network.spec.board_shape)
+            each = math.prod(network.spec.board_shape) * network.config.ticks
+            chunk_size = max(1, _CHUNK_SQUARES // each)
         check_range("num_threads", num_threads, ge=1, le=1024)
         check_range("chunk_size", chunk_size, ge=1, le=1_000_000)
         keep_freed_memory()
