@@ -51,7 +51,6 @@ Directory = Annotated[
     Path, typer.Argument(help="A campaign's folder, a shard in it, or an import's folder.")
 ]
 
-_KIB = 1024
 _PGN_GAME: Final = "chess"
 """The one that PGN and SVG are written of."""
 

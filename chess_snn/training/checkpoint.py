@@ -179,4 +179,3 @@ def _restore_trained(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
             trainer.network.load_state_dict(trained)
         except RuntimeError as error:
             raise ValueError(f"the trained weights: {error}") from error
-

@@ -304,7 +304,7 @@ def test_a_shared_server_that_never_answers_is_waited_for_in_time_and_left_alone
 def test_a_server_whose_owner_dies_while_it_is_awaited_is_replaced(tmp_path):
     with owner_of_server(tmp_path) as parent:
         left = recorded_server(tmp_path)
-        left.suspend()  # so that it answers nobody
+        left.suspend()  # it answers no more
         threading.Timer(1.0, parent.kill).start()
         with running_server(web_server(tmp_path), start_timeout_s=30):
             assert recorded_server(tmp_path) != left

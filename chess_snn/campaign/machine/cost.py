@@ -4,7 +4,7 @@ Self-play asks the network once for a position and once for every simulation; tr
 every new position a fixed number of times. So two paces of a machine, evaluations/s and samples/s,
 give the length of an iteration.
 
-The warm-up of a machine is here too: kernels are compiled and networks measured once.
+The warm-up of a machine is here too: kernels are compiled once.
 """
 
 from __future__ import annotations

@@ -137,6 +137,11 @@ class FusedConv(nn.Module):
     def __init__(self, conv: nn.Conv2d, config: NetConfig) -> None:
         """Take over the weights of ``conv``, float32 with a bias, rounded."""
         super().__init__()
+        # Triton comes with torch for CUDA, and with no other torch.
+        from chess_snn.nets.gpu import conv_neuron_triton_kernels, neuron_triton  # noqa: PLC0415
+
+        self._kernel: Any = conv_neuron_triton_kernels.convolve_and_fire
+        self._on_device_of = neuron_triton.on_device_of
         self._config, self._side = config, conv.kernel_size[0]
         assert conv.bias is not None
         weight, scale = round_weights(conv.weight.detach())
@@ -198,12 +203,6 @@ class FusedConv(nn.Module):
         Raises:
             ValueError: a tensor is in other memory.
         """
-        # Triton comes with torch for CUDA, and with no other torch.
-        from chess_snn.nets.gpu.conv_neuron_triton_kernels import (  # noqa: PLC0415
-            convolve_and_fire,
-        )
-        from chess_snn.nets.gpu.neuron_triton import on_device_of  # noqa: PLC0415
-
         for tensor in (x_TBCHW, shortcut, total, fired_TBCHW):
             if tensor is not None and not tensor.movedim(2, -1).is_contiguous():
                 raise ValueError(
@@ -215,8 +214,8 @@ class FusedConv(nn.Module):
         num_rows, outputs = batch * height * width, len(bias_C)
         tiling = choose_tiling(len(x_TBCHW), channels, outputs, shared_memory(x_TBCHW.device))
         tiles = -(-num_rows // tiling.rows) * -(-outputs // tiling.columns)
-        with on_device_of(x_TBCHW):
-            convolve_and_fire[(tiles,)](
+        with self._on_device_of(x_TBCHW):
+            self._kernel[(tiles,)](
                 _signed(x_TBCHW), self.weight, self.scale, bias_C,
                 # A missing tensor has a stand-in that is not read.
                 bias_C if shortcut is None else shortcut,
