@@ -128,17 +128,17 @@ def _decode_array(files: Mapping[str, bytes], name: str, layout: _Layout) -> NDA
     num_bytes = math.prod(chunk_shape) * dtype.itemsize
     if num_bytes > _MOST_CHUNK_BYTES:
         raise ValueError(f"{name} has chunks of {num_bytes} bytes, more than are written")
-    rows = []
-    for number in range(math.ceil(shape[0] / chunk_shape[0])):
+    column = np.empty(shape, dtype)
+    for number, first in enumerate(range(0, shape[0], chunk_shape[0])):
         numbers = [str(number), *("0" for _ in shape[1:])]
         packed = files[f"{name}/{_SEPARATOR.join(['c', *numbers])}"]
         values = np.frombuffer(_unpack(name, packed, num_bytes), dtype.newbyteorder("<"))
-        rows.append(
+        rows = (
             values.reshape(chunk_shape[::-1]).T if layout.is_transposed
             else values.reshape(chunk_shape)
         )
-    column = np.concatenate(rows)[: shape[0]]
-    return np.ascontiguousarray(column, dtype)
+        column[first:first + chunk_shape[0]] = rows[: shape[0] - first]
+    return column
 
 
 def _write_array(
@@ -147,10 +147,9 @@ def _write_array(
     row_bytes = column.itemsize * math.prod(column.shape[1:])
     num_chunks = math.ceil(len(column) * row_bytes / _CHUNK_BYTES)
     chunk_rows = math.ceil(len(column) / num_chunks)
-    array = group.create_array(
+    group.create_array(
         name,
-        shape=column.shape,
-        dtype=column.dtype,
+        data=column,
         chunks=(chunk_rows, *column.shape[1:]),
         filters=[zarr_codecs.TransposeCodec(order=(1, 0))] if column.ndim == 2 else None,
         compressors=[zarr_codecs.ZstdCodec(level=_ZSTD_LEVEL, checksum=True)],
@@ -159,7 +158,6 @@ def _write_array(
         attributes={"description": stored.description},
         config={"write_empty_chunks": True},
     )
-    array[...] = column
 
 
 def positive_sizes(found: list[int]) -> tuple[int, ...]:
