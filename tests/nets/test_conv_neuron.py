@@ -14,8 +14,14 @@ from chess_snn.nets import NetConfig, build_network, freeze, net_config
 from chess_snn.nets.folded_convs import round_weights
 from chess_snn.nets.gpu.conv_neuron import MOST_FUSED_TICKS, NUM_WARPS, FusedConv, choose_tiling
 from chess_snn.nets.inference_neurons import InferenceNeurons
+from chess_snn.nets.model.integer_neuron import count_spikes
 
-pytest.importorskip("triton", reason="triton is not installed: its kernels are not tested")
+triton = pytest.importorskip(
+    "triton", reason="triton is not installed: its kernels are not tested"
+)
+
+tl = pytest.importorskip("triton.language")
+from chess_snn.nets.gpu.conv_neuron_triton_kernels import levels_reached  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("true_bfloat16")
 
@@ -23,6 +29,13 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GUARD = 1024
 """Numbers before and behind a tensor, which no kernel may read or write."""
 POISON = {torch.uint8: 113, torch.bfloat16: torch.nan, torch.float32: torch.nan}
+
+
+@triton.jit
+def count_levels(numbers, counted, THRESHOLD: tl.constexpr, LEVELS: tl.constexpr):
+    place = tl.arange(0, 65_536)
+    currents = tl.load(numbers + place).to(tl.float32)
+    tl.store(counted + place, levels_reached(currents, THRESHOLD, LEVELS))
 
 
 @dataclass(frozen=True)
@@ -52,13 +65,21 @@ CASES = [
 MORE_CASES = [
     *(Case(ticks, 32, 32, board=board)
       for ticks in range(1, MOST_FUSED_TICKS + 1) for board in ((4, 5), (8, 8))),
-    Case(4, 64, 64), Case(1, 32, 32, levels=64), Case(3, 48, 24), Case(2, 32, 8, side=1),
+    Case(4, 64, 64), Case(1, 32, 32, levels=127), Case(3, 48, 24), Case(2, 32, 8, side=1),
     Case(2, 128, 128, batch=1), Case(1, 256, 256, batch=1, levels=4),
     Case(1, 64, 64, batch=5, levels=4),
     *(Case(ticks, channels, channels, levels=levels)
       for channels in (32, 64, 128, 256)
       for ticks, levels in ((1, 0), (1, 4), (2, 0), (4, 0), (8, 0))),
 ]
+
+
+@pytest.mark.parametrize(("threshold", "levels"), [(0.7, 8), (0.7, 9), (0.5, 127), (1e-3, 127)])
+def test_levels_are_those_of_the_definition_for_every_bfloat16(threshold, levels):
+    numbers = torch.arange(1 << 16, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
+    counted = torch.empty(1 << 16, device=DEVICE)
+    count_levels[(1,)](numbers.to(DEVICE), counted, THRESHOLD=threshold, LEVELS=levels)
+    assert torch.equal(counted.cpu(), count_spikes(numbers, threshold, levels))
 
 
 @pytest.fixture

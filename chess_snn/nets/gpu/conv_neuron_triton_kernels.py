@@ -125,9 +125,17 @@ def _convolve(
 def levels_reached(current, THRESHOLD: tl.constexpr, LEVELS: tl.constexpr):
     """How many thresholds (k - 1/2) theta each current reaches; each is rounded to float32."""
     threshold = tl.full((), THRESHOLD, tl.float32)
-    reached = tl.zeros_like(current)
-    for level in tl.static_range(LEVELS):
-        reached += tl.where(current >= threshold * (level + 0.5), 1.0, 0.0)
+    if LEVELS <= 8:
+        reached = tl.zeros_like(current)
+        for level in tl.static_range(LEVELS):
+            reached += tl.where(current >= threshold * (level + 0.5), 1.0, 0.0)
+    else:
+        # So many comparisons would spill registers. Rounding is off by one level at most.
+        guess = tl.floor(current * (1.0 / THRESHOLD) + 0.5)
+        guess = tl.minimum(tl.where(guess > 0, guess, 0.0), 1.0 * LEVELS)  # not a number: 0
+        is_more = (guess < LEVELS) & (current >= threshold * (guess + 0.5))
+        is_less = (guess > 0) & (current < threshold * (guess - 0.5))
+        reached = tl.where(is_more, guess + 1.0, tl.where(is_less, guess - 1.0, guess))
     return reached
 
 
