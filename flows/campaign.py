@@ -69,7 +69,7 @@ from chess_snn.flows.servers import call_with_server
 from chess_snn.interrupts import listen_again
 from chess_snn.joules import counters_if_installed
 from chess_snn.tasks import compute, record, remote
-from chess_snn.tasks.compute import TRAINER, run_on_device
+from chess_snn.tasks.compute import run_on_device
 from chess_snn.tasks.progress import ProgressBoard
 from chess_snn.tasks.stages import evaluate_final, train_first, train_supervised
 from chess_snn.tasks.tracking import tracking_uri
@@ -239,9 +239,7 @@ def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:
                 case artifact, (iteration, shard) if artifact is SHARD:
                     return run_on_device(remote.play_shard, directory, iteration, shard)
                 case artifact, (int(generation),) if artifact is CHECKPOINT and generation > 0:
-                    return run_on_device(
-                        remote.train_generation, directory, generation - 1, device=TRAINER
-                    )
+                    return run_on_device(remote.train_generation, directory, generation - 1)
                 case artifact, _ if artifact is CHECKPOINT and is_warm(folder):
                     return train_first(folder)
             return make_here(folder, stored)

@@ -75,15 +75,13 @@ def _open_local(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> WorkerP
         say(note)
     client = stack.enter_context(Client(stack.enter_context(local_cluster(plan.slots))))
     check_devices(client, plan.slots)
-    pool = _followed(client, stack, say, num_own_players=len(plan.players))
+    pool = _followed(client, stack, say, num_own_workers=len(plan.slots))
     threads = plan.slots[0].num_threads
-    play_on = {slot.device for slot in plan.players}
-    train_on = {slot.device for slot in plan.slots if "train" in slot.roles}
+    devices = name_devices(slot.device for slot in plan.slots)
     say(
-        f"self-play: {counted(len(plan.players), 'worker')} on {name_devices(play_on)}, "
+        f"self-play: {counted(len(plan.slots), 'worker')} on {devices}, "
         f"{counted(threads, 'thread')} each, "
         f"{counted(folder.config.self_play.games_per_iteration, 'game')} an iteration"
-        + ("" if train_on == play_on else f"; training: {name_devices(train_on)}")
     )
     say(choose_ranks(folder.config, len(plan.slots[0].machine_gpus)).why)
     return pool
@@ -124,23 +122,23 @@ def _open_address(folder: CampaignFolder, stack: ExitStack, say: LogFn) -> Worke
             f"no worker that can be used came to {address} within {_WAIT_S:.0f} s; "
             f"start some: chess-snn cluster worker {address}"
         )
-    players = [worker.slot for worker in pool.workers if "play" in worker.slot.roles]
+    slots = [worker.slot for worker in pool.workers]
     machines = "; ".join(
-        f"{sum(slot.host == host for slot in players)} on "
-        f"{name_devices(slot.device for slot in players if slot.host == host)} of {host}"
-        for host in sorted({slot.host for slot in players})
+        f"{sum(slot.host == host for slot in slots)} on "
+        f"{name_devices(slot.device for slot in slots if slot.host == host)} of {host}"
+        for host in sorted({slot.host for slot in slots})
     )
     say(f"self-play: {counted(pool.num_workers, 'worker')}, {machines}")
-    for gpus in sorted({len(worker.slot.machine_gpus) for worker in pool.trainers}):
+    for gpus in sorted({len(slot.machine_gpus) for slot in slots}):
         say(choose_ranks(folder.config, gpus).why)
     return pool
 
 
 def _followed(
-    client: Client, stack: ExitStack, say: LogFn, *, num_own_players: int = 0,
+    client: Client, stack: ExitStack, say: LogFn, *, num_own_workers: int = 0,
     shared: CampaignFolder | None = None,
 ) -> WorkerPool:
-    pool = WorkerPool(client, say, num_own_players=num_own_players, shared=shared)
+    pool = WorkerPool(client, say, num_own_workers=num_own_workers, shared=shared)
     stack.enter_context(pool.running())
     stack.enter_context(compute.watched_by(pool))
     return pool

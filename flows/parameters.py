@@ -82,11 +82,10 @@ def form_settings(
         "execution.workers": workers,
         "campaign.seed": seed,
     }
-    # One takes the place of another, which a preset or a campaign may have.
-    replaced = {"campaign.hours": iterations, "execution.workers_per_device": workers}
+    # Iterations take the place of hours, which a preset or a campaign may have.
     return [
-        *((name, value) for name, value in values.items() if value),
-        *((name, 0) for name, instead in replaced.items() if instead),
+        (name, value) for name, value in values.items()
+        if value or (iterations and name == "campaign.hours")
     ]
 
 

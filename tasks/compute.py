@@ -25,18 +25,15 @@ from chess_snn.errors import (
 )
 from chess_snn.failpoints import failpoint
 from chess_snn.nets.gpu.gpu_faults import explain
-from chess_snn.tasks.cluster.identity import resource
+from chess_snn.tasks.cluster.identity import own_resource
 from chess_snn.tasks.cluster.worker_pool import WorkerPool
 from chess_snn.tasks.remote import BEGUN_TOPIC, Call, Done, attempt, device_of, plain_error
 from chess_snn.types import LogFn
 
 _Result = TypeVar("_Result")
 
-DEVICE: Final = resource("play")
+DEVICE: Final = own_resource()
 """Dask resource of which a worker has one; a function that needs a device takes it whole."""
-
-TRAINER: Final = resource("train")
-"""The same of a worker that may train. It has one thread, so it does one thing at a time."""
 
 RETRIES: Final = 2
 """How often a failed task is retried. The task of a killed worker is always repeated."""
@@ -61,14 +58,12 @@ BACKGROUND: Final = -1
 """Priority of what should fill devices that have nothing else to do."""
 
 
-def run_on_device(
-    function: Callable[..., _Result], *arguments: Any, device: str = DEVICE
-) -> _Result:
-    """Run ``function(*arguments)`` on a worker that has ``device``, and return its result.
+def run_on_device(function: Callable[..., _Result], *arguments: Any) -> _Result:
+    """Run ``function(*arguments)`` on a worker, and return its result.
 
     Raises as :func:`all_done`.
     """
-    result: _Result = all_done([(function, *arguments)], device=device)[0].result
+    result: _Result = all_done([(function, *arguments)])[0].result
     return result
 
 
@@ -80,9 +75,7 @@ def run_all_on_devices(calls: Sequence[Call], priority: int = 0) -> list[Any]:
     return [done.result for done in all_done(calls, priority)]
 
 
-def all_done(
-    calls: Sequence[Call], priority: int = 0, device: str = DEVICE
-) -> list[Done[Any]]:
+def all_done(calls: Sequence[Call], priority: int = 0) -> list[Done[Any]]:
     """Run ``function(*arguments)`` for each of ``calls``, side by side; results, and who ran them.
 
     Dask redoes a call where its worker dies; an exception of the function itself is raised here.
@@ -91,7 +84,6 @@ def all_done(
     Args:
         calls: each is ``(function, *arguments)``.
         priority: a waiting call of higher priority goes first; none is interrupted.
-        device: ``DEVICE`` or ``TRAINER``.
 
     Raises:
         StoppedError: :func:`stop` was called meanwhile.
@@ -103,7 +95,7 @@ def all_done(
     if not calls:  # all of a resumed match may be played
         return []
     client, begun = default_client(), threading.Event()
-    made = [_Attempts(client, call, priority, device, begun) for call in calls]
+    made = [_Attempts(client, call, priority, begun) for call in calls]
     try:
         _wait_for_a_worker(client, begun)
         return [each.done() for each in made]
@@ -124,12 +116,10 @@ def rebuilding(work: Callable[[], _Result]) -> _Result:
 class _Attempts:
     """One call, made again on another device where the first one failed it."""
 
-    def __init__(
-        self, client: Client, call: Call, priority: int, device: str, begun: threading.Event
-    ) -> None:
+    def __init__(self, client: Client, call: Call, priority: int, begun: threading.Event) -> None:
         """Submit ``call``; ``begun`` is set once a worker begins it."""
         self._client, self._call, self._begun = client, call, begun
-        self._options = {"resources": {device: 1}, "priority": priority, "pure": False}
+        self._options = {"resources": {DEVICE: 1}, "priority": priority, "pure": False}
         self.future, self._was_awaited = self._submit(), False
 
     def done(self) -> Done[Any]:

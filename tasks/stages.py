@@ -43,7 +43,6 @@ from chess_snn.tasks import remote
 from chess_snn.tasks.compute import (
     BACKGROUND,
     RETRIES,
-    TRAINER,
     StoppedError,
     all_done,
     is_worth_retrying,
@@ -96,7 +95,7 @@ def self_play(folder: CampaignFolder, iteration: int, shard: int) -> Done[ShardF
 def train(folder: CampaignFolder, iteration: int) -> TrainingFacts:
     """Train on the replay window of ``iteration`` and commit the next generation."""
     call = (remote.train_generation, str(folder.path), iteration)
-    done: Done[TrainingFacts] = all_done([call], device=TRAINER)[0]
+    done: Done[TrainingFacts] = all_done([call])[0]
     get_run_logger().info("%s", training_line(done, iteration + 1, done.result.metrics))
     return done.result
 
@@ -113,7 +112,7 @@ def train_supervised(folder: CampaignFolder) -> Json:
 
 def train_first(folder: CampaignFolder) -> Done[Json]:
     """The same outside a task."""
-    return all_done([(remote.train_first_generation, str(folder.path))], device=TRAINER)[0]
+    return all_done([(remote.train_first_generation, str(folder.path))])[0]
 
 
 @_retried(name="evaluate", task_run_name="evaluate-{generation}")

@@ -16,10 +16,8 @@ from chess_snn.cli.options import (
     DeviceOption,
     GpusOption,
     PresetOption,
-    SelfPlayDeviceOption,
     SetOption,
     WorkersOption,
-    WorkersPerDeviceOption,
     check_dataset,
     complete_network,
     given_settings,
@@ -82,10 +80,8 @@ def start(
         bool, typer.Option("--with-games", help="With --from: also learn from its replay window.")
     ] = False,
     workers: WorkersOption = None,
-    workers_per_device: WorkersPerDeviceOption = None,
     gpus: GpusOption = "",
     device: DeviceOption = "",
-    self_play_device: SelfPlayDeviceOption = "",
     cluster: ClusterOption = "",
 ) -> None:
     """Start a campaign in a new folder, and run it to its end.
@@ -103,9 +99,7 @@ def start(
 
     chess-snn campaign start --preset cpu --from models:/chess-snn@champion
     """
-    pace = pace_settings(
-        workers, workers_per_device, gpus, device, self_play_device, cluster
-    )
+    pace = pace_settings(workers, gpus, device, cluster)
     if with_games and not start_from:
         raise UsageError("--with-games takes the games of --from; name a network there")
     games = given_settings({"supervised.games": warm_start and str(warm_start)})
@@ -123,10 +117,8 @@ def resume(
         typer.Option(help="A setting of [execution] or [cluster]; others stay."),
     ] = None,
     workers: WorkersOption = None,
-    workers_per_device: WorkersPerDeviceOption = None,
     gpus: GpusOption = "",
     device: DeviceOption = "",
-    self_play_device: SelfPlayDeviceOption = "",
     cluster: ClusterOption = "",
 ) -> None:
     """Go on with a campaign, under the configuration it was started with.
@@ -138,11 +130,9 @@ def resume(
 
     On other devices from now on:
 
-    chess-snn campaign resume campaigns/gpu-001 --gpus 0,1 --workers-per-device 2
+    chess-snn campaign resume campaigns/gpu-001 --gpus 0,1 --workers 4
     """
-    pace = pace_settings(
-        workers, workers_per_device, gpus, device, self_play_device, cluster
-    )
+    pace = pace_settings(workers, gpus, device, cluster)
     folder = CampaignFolder.open(directory)
     changed = change_pace(folder.config, [*(set or []), *pace])
     if not is_finished(folder):

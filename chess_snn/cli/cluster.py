@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chess_snn.cli.console import print_message
-from chess_snn.cli.options import (
-    DeviceOption,
-    GpusOption,
-    SelfPlayDeviceOption,
-    WorkersOption,
-    WorkersPerDeviceOption,
-    pace_settings,
-)
+from chess_snn.cli.options import DeviceOption, GpusOption, WorkersOption, pace_settings
 from chess_snn.cli.orchestration import load_cluster
 from chess_snn.later import to_run
 from chess_snn.ports import is_loopback
@@ -84,10 +77,8 @@ def scheduler(
 def worker(
     address: Annotated[str, typer.Argument(help="Of the scheduler, such as tls://box-a:8786.")],
     workers: WorkersOption = None,
-    workers_per_device: WorkersPerDeviceOption = None,
     gpus: GpusOption = "",
     device: DeviceOption = "auto",
-    self_play_device: SelfPlayDeviceOption = "same",
     memory_mib: Annotated[
         int, typer.Option(help="Most memory of a worker; 0 deals the machine's out evenly.")
     ] = 0,
@@ -112,7 +103,7 @@ def worker(
     """
     check_range("--patience-s", patience_s, ge=0, le=1_000_000)
     security = load_cluster("security").security_of(address, certificates, "--certificates")
-    pace = pace_settings(workers, workers_per_device, gpus, device, self_play_device, cluster="")
+    pace = pace_settings(workers, gpus, device, cluster="")
     config = load_config(settings=[*pace, ("execution.worker_memory_mib", memory_mib)])
     plan = plan_workers(config, this_machine(gpus_for(config), name), _MOST_WORKERS)
     for note in plan.notes:

@@ -142,7 +142,6 @@ def setting_option(setting: str, more: str = "", owner: type = ExecutionSettings
 
 
 WorkersOption = Annotated[int | None, setting_option("workers")]
-WorkersPerDeviceOption = Annotated[int | None, setting_option("workers_per_device")]
 GpusOption = Annotated[
     str,
     setting_option(
@@ -152,7 +151,6 @@ GpusOption = Annotated[
     ),
 ]
 DeviceOption = Annotated[str, setting_option("device")]
-SelfPlayDeviceOption = Annotated[str, setting_option("self_play_device")]
 
 
 def parse_gpus(text: str) -> tuple[int, ...]:
@@ -178,21 +176,15 @@ def given_settings(values: Mapping[str, object]) -> list[Setting]:
 
 
 def pace_settings(
-    workers: int | None, workers_per_device: int | None, gpus: str, device: str,
-    self_play_device: str, cluster: str,
+    workers: int | None, gpus: str, device: str, cluster: str
 ) -> list[Setting]:
     """The settings of the options that were given."""
-    # One of the two takes the place of the other, also of one that a preset or a campaign has.
-    if workers is not None or workers_per_device is not None:
-        workers, workers_per_device = workers or 0, workers_per_device or 0
     kind, address = ("address", cluster) if "://" in cluster else (cluster, "")
     chosen: list[Setting] = [("cluster.kind", kind), ("cluster.address", address)]
     return given_settings({
         "execution.workers": workers,
-        "execution.workers_per_device": workers_per_device,
         "execution.gpus": parse_gpus(gpus) if gpus else None,
         "execution.device": device,
-        "execution.self_play_device": self_play_device,
     }) + (chosen if cluster else [])
 
 

@@ -56,9 +56,9 @@ def differences(found: dict[str, str]) -> str:
     )
 
 
-def resource(role: str) -> str:
-    """Name of the Dask resource that a worker of this software offers, one of it, for ``role``."""
-    return f"{role}-{_digest(json.dumps(own_software(), sort_keys=True))}"
+def own_resource() -> str:
+    """Name of the Dask resource that a worker of this software offers, one of it."""
+    return f"device-{_digest(json.dumps(own_software(), sort_keys=True))}"
 
 
 def _digest(text: str) -> str:

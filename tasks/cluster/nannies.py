@@ -11,7 +11,7 @@ from distributed.core import Status
 
 from chess_snn.campaign.machine.slots import WorkerSlot
 from chess_snn.errors import ClusterError
-from chess_snn.tasks.cluster.identity import resource
+from chess_snn.tasks.cluster.identity import own_resource
 
 ANY_LOOPBACK_PORT: Final = "127.0.0.1:0"
 """Address of Dask's own pages, which have no password and are not used here."""
@@ -43,7 +43,7 @@ def nanny_options(slot: WorkerSlot) -> dict[str, Any]:
     return {
         "nthreads": 1,
         "memory_limit": slot.memory_bytes,
-        "resources": {resource(role): 1 for role in slot.roles},
+        "resources": {own_resource(): 1},
         "env": slot.environment(),
         "preload": [_WORKER_SETUP],
         "dashboard_address": ANY_LOOPBACK_PORT,

@@ -73,20 +73,20 @@ class WorkerPool:
 
     def __init__(
         self, client: Client, say: LogFn, *, frozen_after_s: float = FROZEN_AFTER_S,
-        num_own_players: int = 0, shared: CampaignFolder | None = None,
+        num_own_workers: int = 0, shared: CampaignFolder | None = None,
     ) -> None:
         """The workers of the scheduler of ``client``; ``say`` takes a line for people.
 
         One that is silent for ``frozen_after_s`` is killed and started again. This process starts,
-        and restarts, ``num_own_players`` workers that play games. Those of other machines must see
-        the folder ``shared``; one that does not is dismissed.
+        and restarts, ``num_own_workers``. Those of other machines must see the folder ``shared``;
+        one that does not is dismissed.
         """
         self.client, self.say = client, say
         self.use = UseTotals()
         """How busy the devices have been since the pool was first followed."""
         self.dismissals: list[str] = []
         """Why workers that do not see the campaign folder were dismissed."""
-        self._frozen_after_s, self._num_own_players = frozen_after_s, num_own_players
+        self._frozen_after_s, self._num_own_workers = frozen_after_s, num_own_workers
         self._shared = shared
         self._exits: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self.states: list[WorkerProgress] = []
@@ -105,11 +105,11 @@ class WorkerPool:
 
     @property
     def num_workers(self) -> int:
-        """Workers that play games, >= 1 even while all of them are away.
+        """How many work, >= 1 even while all of them are away.
 
         Own workers count also while they start again.
         """
-        return max(1, self._num_own_players, sum("play" in w.slot.roles for w in self.workers))
+        return max(1, self._num_own_workers, len(self._workers))
 
     @property
     def addresses(self) -> list[str]:
@@ -120,14 +120,6 @@ class WorkerPool:
     def shares_cores(self) -> bool:
         """Whether workers compute on the cores that training wants all of."""
         return any(worker.shares_cores for worker in self.workers)
-
-    @property
-    def trainers(self) -> list[PoolWorker]:
-        """Workers that may train, on devices that are not retired."""
-        return [
-            worker for worker in self.workers
-            if "train" in worker.slot.roles and worker.device not in self.health.retired
-        ]
 
     @contextmanager
     def running(self) -> Iterator[None]:

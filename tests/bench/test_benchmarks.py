@@ -24,24 +24,6 @@ def test_a_position_takes_at_most_forty_bytes():
     assert all(m.value > 0 for m in report.measurements)
 
 
-RATIOS = {
-    env: {
-        f"ratio, {what}": (f"kernels, {what}", f"python-chess, {what}")
-        for what in ("rules", "rules and planes")
-    },
-    net: {
-        f"3x32, batch {batch}, ratio":
-        (f"3x32, batch {batch}, compiled", f"3x32, batch {batch}, separate")
-        for batch in (1, 4)
-    },
-    self_play: {
-        f"{name}: ratio": (f"{name}: self-play", f"{name}: one game, batch of one")
-        for name in ("tiny, lif", "small, lif", "tiny, ilif", "small, ilif")
-    },
-}
-"""Dividend and divisor of each ratio of a report."""
-
-
 OPTIONS = {net: {"part": ["kernel"]}}
 NEEDS_DOT_PRODUCT = pytest.mark.skipif(
     DOT_PRODUCT is None, reason="this processor has no instruction for the kernel"
@@ -55,14 +37,11 @@ NEEDS_DOT_PRODUCT = pytest.mark.skipif(
     ],
     ids=lambda module: module.__name__,
 )
-def test_a_ratio_is_that_of_two_figures_beside_it(module):
-    report = Report("ratios")
+def test_it_runs_and_every_figure_is_positive(module):
+    report = Report("positive")
     module.run(report, quick=True, **OPTIONS.get(module, {}))
-    figures = {}
-    for each in report.measurements:  # a name comes again in another unit
-        figures.setdefault(each.name, each.value)
-    for ratio, (above, below) in RATIOS[module].items():
-        assert figures[ratio] == pytest.approx(figures[above] / figures[below])
+    assert report.measurements
+    assert all(measurement.value > 0 for measurement in report.measurements)
 
 
 def test_random_games_are_legal_games():

@@ -34,18 +34,21 @@ def test_the_kind_address_needs_an_address():
 def test_removed_settings_are_read_from_campaigns_alone(tmp_path):
     values = config_values(load_config(settings=["execution.workers=7"]))
     values["cluster"] |= {"wait_s": 5.0}
+    values["execution"] |= {"workers_per_device": 2, "self_play_device": "cpu"}
     assert build_config(values).execution.workers == 7
     file = tmp_path / "campaign.toml"
     file.write_text(format_toml(values | {"identity": {"id": "0123"}}))
     assert load_config(file=file) == build_config(values)
     file.write_text(format_toml(values))
-    with pytest.raises(ConfigError, match=r"cluster\.wait_s is gone"):
+    with pytest.raises(ConfigError, match=r"execution\.workers_per_device is gone"):
         load_config(file=file)
 
 
 @pytest.mark.parametrize(("name", "instead"), [
     ("cluster.wait_s", "leave it out"), ("storage.object_store", "rclone"),
     ("cluster.training_machines", "torchrun"), ("self_play.resignation", "max_plies_last"),
+    ("execution.workers_per_device", r"execution\.workers"),
+    ("execution.self_play_device", r"execution\.device"),
 ])
 def test_a_removed_setting_is_refused_with_its_replacement(name, instead):
     with pytest.raises(ConfigError, match=rf"{name} is gone: .*{instead}"):

@@ -80,8 +80,8 @@ def test_each_device_has_as_many_workers_as_there_is_work_and_room_for(
     assert [text.startswith(note) for text in found.notes] == [True] * bool(note)
 
 
-def test_workers_a_device_and_chosen_gpus():
-    found = plan(machine(6), "workers_per_device=3", "gpus=[0,2,5]")
+def test_workers_on_chosen_gpus():
+    found = plan(machine(6), "workers=9", "gpus=[0,2,5]")
     assert devices_of(found) == [0, 2, 5] * 3
     assert [slot.name for slot in found.slots[1:4]] == [
         "box-a/gpu2-1", "box-a/gpu5-2", "box-a/gpu0-3",
@@ -101,7 +101,7 @@ def test_the_gpu_preset_gives_every_gpu_work_in_every_iteration(machines, num_gp
     found = plan_workers(preset, box, preset.self_play.games_per_iteration)
     assert devices_of(found) == [*range(num_gpus)] * 2
     assert found.notes == ()
-    workers = machines * len(found.players)
+    workers = machines * len(found.slots)
     assert preset.self_play.num_shards(workers) == shards
     assert shards % workers == 0
     games = preset.self_play.games_per_iteration // shards
@@ -131,16 +131,6 @@ def test_workers_share_cores_and_memory_evenly(where, settings, cores, num_threa
     assert {slot.memory_bytes for slot in slots} == {int(256 * GIB * 0.9) // len(slots)}
 
 
-def test_self_play_on_the_processor_leaves_the_gpu_to_training():
-    found = plan(machine(2, cores=9), "self_play_device=cpu", "workers=8")
-    *players, trainer = found.slots
-    assert [(slot.device.kind, slot.roles) for slot in players] == [("cpu", ("play",))] * 8
-    assert (trainer.device.index, trainer.roles) == (0, ("train",))
-    assert players[0].environment()["CUDA_VISIBLE_DEVICES"] == ""
-    assert trainer.machine_gpus == ("GPU-0", "GPU-1")
-    assert found.players == list(players)
-
-
 def test_more_workers_than_memory_is_an_error_that_says_how_many_fit():
     with pytest.raises(ConfigError, match="64"):
         plan(machine(memory_gib=4, cores=64), "workers=64")
@@ -160,7 +150,6 @@ def test_a_worker_with_longer_searches_needs_more_memory():
 
 
 @pytest.mark.parametrize(("settings", "named"), [
-    (["workers=4", "workers_per_device=2"], "workers_per_device"),
     (["gpus=[0,0]"], r"execution\.gpus"), (["gpus=[-1]"], r"execution\.gpus"),
     (["training_backend=nccl", "device=cpu"], r"execution\.device"),
 ])
@@ -302,7 +291,7 @@ print(json.dumps({
 
 PLACE = WorkerSlot(
     number=3, host="box-a", device=Device("cpu", 0, "", "", 0), cores=tuple(CORES[-1:]),
-    num_threads=1, memory_bytes=1 << 30, roles=("play", "train"), machine_gpus=(),
+    num_threads=1, memory_bytes=1 << 30, machine_gpus=(),
 )
 
 

@@ -71,14 +71,13 @@ def test_what_is_no_list_of_gpus_is_shown_one(text):
 
 
 def test_only_options_that_were_given_change_settings():
-    assert pace_settings(None, None, "", "", "", "") == []
-    assert pace_settings(8, None, "0,1", "cuda", "cpu", "tls://a:1") == [
-        ("execution.workers", 8), ("execution.workers_per_device", 0), ("execution.gpus", (0, 1)),
-        ("execution.device", "cuda"), ("execution.self_play_device", "cpu"),
+    assert pace_settings(None, "", "", "") == []
+    assert pace_settings(8, "0,1", "cuda", "tls://a:1") == [
+        ("execution.workers", 8), ("execution.gpus", (0, 1)), ("execution.device", "cuda"),
         ("cluster.kind", "address"), ("cluster.address", "tls://a:1"),
     ]
-    assert pace_settings(None, 2, "all", "", "", "local") == [
-        ("execution.workers", 0), ("execution.workers_per_device", 2), ("execution.gpus", ()),
+    assert pace_settings(0, "all", "", "local") == [
+        ("execution.workers", 0), ("execution.gpus", ()),
         ("cluster.kind", "local"), ("cluster.address", ""),
     ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from chess_snn.errors import ConfigError, UsageError
 from chess_snn.tasks.cluster import identity
-from chess_snn.tasks.cluster.identity import differences, own_software, resource
+from chess_snn.tasks.cluster.identity import differences, own_resource, own_software
 from chess_snn.tasks.cluster.security import (
     CERTIFICATES,
     make_certificates,
@@ -149,8 +149,7 @@ def test_another_build_of_torch_is_the_same_software(monkeypatch):
     assert cpu["torch"] == "2.13.0"
 
 
-def test_a_device_is_called_by_its_role_and_software(monkeypatch):
-    ours = resource("play")
-    assert ours != resource("train")
+def test_a_device_is_called_by_its_software(monkeypatch):
+    ours = own_resource()
     monkeypatch.setattr(identity, "own_software", lambda: {"chess-snn": "0.0.1"})
-    assert resource("play") != ours
+    assert own_resource() != ours

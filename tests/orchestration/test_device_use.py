@@ -23,7 +23,7 @@ GIB = 1 << 30
 def on_gpu(number=0, index=0, **changes):
     """A worker on a GPU of machine a, and what it is doing."""
     device = Device("cuda", index, str(index), "H200", 80 * GIB)
-    slot = WorkerSlot(number, "a", device, (), 1, GIB, ("play", "train"), ())
+    slot = WorkerSlot(number, "a", device, (), 1, GIB, ())
     state = WorkerProgress(
         slot.name, slot.site, "", 0, 0.0, 0.1, cores=1.0, memory_bytes=GIB, gpu_share=0.9,
         gpu_memory_bytes=20 * GIB, gpu_memory_total_bytes=80 * GIB,
@@ -33,7 +33,7 @@ def on_gpu(number=0, index=0, **changes):
 
 def on_cpu(number=0, **changes):
     """A worker on the processor of machine b."""
-    slot = WorkerSlot(number, "b", processor(), (), 1, GIB, ("play", "train"), ())
+    slot = WorkerSlot(number, "b", processor(), (), 1, GIB, ())
     state = WorkerProgress(
         slot.name, slot.site, "", 0, 0.0, 0.1, cores=3.0, memory_bytes=GIB, gpu_share=None
     )

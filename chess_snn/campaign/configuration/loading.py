@@ -52,6 +52,8 @@ _REMOVED: Final = {
                     "copy the folder with rclone or aws s3 sync: docs/reliability.md"),
     **dict.fromkeys(("net.blocks", "net.channels"), 'net.size = "8x96" has blocks and channels'),
     "evaluation.ladder_test_pairs": "evaluation.ladder_test_games decides",
+    "execution.self_play_device": "self-play and training use execution.device",
+    "execution.workers_per_device": "execution.workers is the number on all devices together",
     "net.policy_gain": "net.readout_gain is the initial scale of policy and values",
     "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }

@@ -14,7 +14,6 @@ from chess_snn.settings import check_choice, check_range, settings_class
 
 PACE_GROUPS: Final = ("execution", "cluster")
 
-SelfPlayDevice = Literal["same", "cpu"]
 ClusterKind = Literal["local", "address"]
 
 _SCHEMES: Final = ("tcp", "tls")
@@ -28,13 +27,9 @@ class ExecutionSettings:
     """Device of networks: `cpu`, `cuda` for every visible GPU, or `auto`: GPUs if there are any."""
     gpus: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)
     """Numbers of the visible GPUs to use, from 0; `[]` takes all of them."""
-    self_play_device: SelfPlayDevice = "same"
-    """Device of self-play: the `same` as that of training, or the `cpu` while GPUs train."""
     workers: int = Field(default=0, ge=0, le=1024)
     """Number of worker processes that play, rounded down to a multiple of the devices. 0 uses every
     device, as far as memory and the games of an iteration suffice."""
-    workers_per_device: int = Field(default=0, ge=0, le=1024)
-    """The same per device; 0 uses `execution.workers`."""
     worker_memory_mib: int = Field(default=0, ge=0)
     """Memory limit of a worker, which is restarted above it; 0 divides the machine's memory
     evenly."""
@@ -56,11 +51,6 @@ class ExecutionSettings:
             raise ConfigError(
                 'execution.training_backend = "nccl" needs GPUs, and execution.device = "cpu"; '
                 'set the backend to "gloo" or "auto"'
-            )
-        if self.workers and self.workers_per_device:
-            raise ConfigError(
-                f"execution.workers = {self.workers} and execution.workers_per_device = "
-                f"{self.workers_per_device} are both set; leave one of them out"
             )
         if len(set(self.gpus)) < len(self.gpus):
             raise ConfigError(f"execution.gpus must be different numbers, got {list(self.gpus)}")

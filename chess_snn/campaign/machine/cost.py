@@ -90,9 +90,9 @@ def measure_pace(
     Takes some seconds. The other workers, and the other processes that share a step, are taken to
     be as fast at the same time. ``on_progress`` is called with (measurements done, 2).
     """
-    players = plan_here(config).players
+    slots = plan_here(config).slots
     records, evaluations_per_s = measure_self_play(
-        config, players[0].num_threads, num_workers=len(players)
+        config, slots[0].num_threads, num_workers=len(slots)
     )
     if on_progress is not None:
         on_progress(1, 2)
@@ -101,7 +101,7 @@ def measure_pace(
     trained = measure_training(replace(config, training=share), records, num_cores())
     if on_progress is not None:
         on_progress(2, 2)
-    return Pace(len(players) * evaluations_per_s, num_ranks * trained.samples_per_s)
+    return Pace(len(slots) * evaluations_per_s, num_ranks * trained.samples_per_s)
 
 
 def measure_training(
@@ -125,9 +125,7 @@ def measure_self_play(
 
     The games of an iteration are divided among ``num_workers``.
     """
-    execution = config.execution
-    plays_on = "cpu" if execution.self_play_device == "cpu" else execution.device
-    game, device = get_game(config.campaign.game), find_devices(plays_on)[0]
+    game, device = get_game(config.campaign.game), find_devices(config.execution.device)[0]
     network = nets.build_network(game.spec, config.net.network(), seed=0)
     self_play = config.self_play
     shard_games = -(-self_play.games_per_iteration // self_play.num_shards(num_workers))

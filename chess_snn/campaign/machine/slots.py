@@ -1,4 +1,4 @@
-"""The slot of each worker process on a machine: its device, its cores, its memory, its roles."""
+"""The slot of each worker process on a machine: its device, its cores, its memory."""
 
 import json
 import os
@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from chess_snn.campaign.store.typed_json import from_json
 from chess_snn.cores import available_cores
 from chess_snn.devices import ASSIGNED_KIND, VISIBLE_GPUS, Device
-
-Role = Literal["play", "train"]
 
 _SLOT: Final = "CHESS_SNN_WORKER_SLOT"
 _CGROUP_LIMITS: Final = (
@@ -49,7 +47,6 @@ class WorkerSlot:
     """Cores it computes with while all work side by side."""
     memory_bytes: int
     """It is ended above this."""
-    roles: tuple[Role, ...]
     machine_gpus: tuple[str, ...]
     """GPUs of all devices that the campaign has on this machine, for those who train by ranks."""
 

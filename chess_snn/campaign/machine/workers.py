@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from chess_snn.campaign.configuration.settings import CampaignConfig
-from chess_snn.campaign.machine.slots import Machine, Role, WorkerSlot, this_machine
-from chess_snn.devices import Device, choose_devices, processor, visible_gpus
+from chess_snn.campaign.machine.slots import Machine, WorkerSlot, this_machine
+from chess_snn.devices import Device, choose_devices, visible_gpus
 from chess_snn.errors import ConfigError
 from chess_snn.games import get_game
 from chess_snn.search import tree_bytes
@@ -36,11 +36,6 @@ class WorkerPlan:
     slots: tuple[WorkerSlot, ...]
     notes: tuple[str, ...]
     """Sentences about choices other than those asked for, and devices without a worker."""
-
-    @property
-    def players(self) -> list[WorkerSlot]:
-        """Return those that play games."""
-        return [slot for slot in self.slots if "play" in slot.roles]
 
 
 def config_here(load: Callable[..., CampaignConfig]) -> CampaignConfig:
@@ -95,25 +90,17 @@ def plan_workers(config: CampaignConfig, machine: Machine, num_games: int) -> Wo
     """
     execution = config.execution
     devices = choose_devices(execution.device, execution.gpus, machine.gpus)
-    are_apart = execution.self_play_device == "cpu" and devices[0].is_gpu
-    players = [processor()] if are_apart else devices
-    num_players, notes = _num_players(config, machine, players, num_games)
-    sites: list[tuple[Device, tuple[Role, ...]]] = [
-        (players[number % len(players)], ("play",) if are_apart else ("play", "train"))
-        for number in range(num_players)
-    ]
-    if are_apart:
-        sites.append((devices[0], ("train",)))
-    memory_bytes = _memory_each(config, machine, sites)
+    num_workers, notes = _num_workers(config, machine, devices, num_games)
+    memory_bytes = _memory_each(config, machine, devices[0], num_workers)
     tokens = tuple(device.token for device in devices if device.is_gpu)
-    threads = max(1, len(machine.cores) // len(sites))
-    runs = [_cores_of(number, threads, machine) for number in range(len(sites))]
+    threads = max(1, len(machine.cores) // num_workers)
     slots = tuple(
         WorkerSlot(
-            number, machine.host, device, runs[number] if execution.bind_cores else (), threads,
-            memory_bytes, roles, tokens,
+            number, machine.host, devices[number % len(devices)],
+            _cores_of(number, threads, machine) if execution.bind_cores else (), threads,
+            memory_bytes, tokens,
         )
-        for number, (device, roles) in enumerate(sites)
+        for number in range(num_workers)
     )
     return WorkerPlan(slots, tuple(notes))
 
@@ -129,13 +116,11 @@ def worker_bytes(config: CampaignConfig, device: Device) -> int:
     return _LIBRARY_BYTES + trees + (_GPU_CONTEXT_BYTES if device.is_gpu else 0)
 
 
-def _num_players(
+def _num_workers(
     config: CampaignConfig, machine: Machine, devices: Sequence[Device], num_games: int
 ) -> tuple[int, list[str]]:
-    """Return how many workers play on ``devices``, and what is to be said of that."""
+    """Return how many workers ``devices`` have, and what is to be said of that."""
     execution, count = config.execution, len(devices)
-    if execution.workers_per_device:
-        return execution.workers_per_device * count, []
     if not execution.workers:
         return _automatic(config, machine, devices, num_games)
     wanted = execution.workers
@@ -185,13 +170,11 @@ def _workers_a_gpu(gpus: Sequence[Device], num_cores: int) -> int:
     return max(1, min(_WORKERS_A_GPU, most))
 
 
-def _memory_each(
-    config: CampaignConfig, machine: Machine, sites: Sequence[tuple[Device, tuple[Role, ...]]]
-) -> int:
-    """Bytes that each worker may take; checked against what they will need."""
-    usable, count = _usable_bytes(machine), len(sites)
+def _memory_each(config: CampaignConfig, machine: Machine, device: Device, count: int) -> int:
+    """Bytes that each of ``count`` workers may take; checked against what they will need."""
+    usable = _usable_bytes(machine)
     bound = config.execution.worker_memory_mib * _MIB
-    needed = bound or max(worker_bytes(config, device) for device, _ in sites)
+    needed = bound or worker_bytes(config, device)
     if count > 1 and count * needed > usable:
         raise ConfigError(
             f"{count} workers take about {needed / _GIB:.1f} GiB each, and of this machine's "
