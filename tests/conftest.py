@@ -1,6 +1,7 @@
 """Environment that every test may rely on."""
 
 import fcntl
+import gc
 import os
 import signal
 import subprocess
@@ -40,6 +41,7 @@ SLOWEST_FIRST = ("faults", "orchestration", "uci")
 
 def pytest_collection_modifyitems(config, items):
     """Run the folders of long files first; the order is the same in every process."""
+    gc.freeze()  # what tests import stays, and Python need not look through it again
     leave_out_compiled(config, items)
     items.sort(key=lambda item: not any(name in item.path.parts for name in SLOWEST_FIRST))
 
