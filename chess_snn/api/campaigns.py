@@ -291,9 +291,10 @@ def check_before_create(config: CampaignConfig, *, asks_server: bool = True) -> 
     """Name what cannot be reached or used, before there is a folder.
 
     Raises:
-        ChessSnnError: engines, devices, workers or a scheduler are not available, or, if
-            ``asks_server``, a Prefect server that is given.
+        ChessSnnError: a teacher, engines, devices, workers or a scheduler are not available, or,
+            if ``asks_server``, a Prefect server that is given.
     """
+    config.check_labels()
     config.find_engines()
     check_workers(config)
     if asks_server and (server := os.environ.get("PREFECT_API_URL")):

@@ -77,7 +77,7 @@ class Search(Protocol):
 class PolicySearch:
     """Plays from the network's policy over the legal actions, at a temperature.
 
-    The action played has all the weight: training weighs it by its advantage.
+    The action played has all the weight, until a teacher labels the game.
     """
 
     def __init__(self, game: Game, evaluator: Evaluator) -> None:

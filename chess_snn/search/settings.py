@@ -29,7 +29,7 @@ class SearchSettings:
 
     kind: SearchKind = "gumbel"
     """`gumbel` (Gumbel AlphaZero) learns from few simulations; `puct` needs hundreds; `policy`
-    evaluates the network once, without a tree."""
+    evaluates the network once, without a tree, and needs `self_play.teacher` to learn."""
     below_root: EdgeRule = "gumbel"
     """Gumbel: how actions are chosen below the root: `gumbel` by the improved policy, `puct` by
     value and prior, which suits a network that had a teacher."""

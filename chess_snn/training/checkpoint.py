@@ -112,7 +112,9 @@ def load_trainer(
     with readable(folder):
         state = read_json(folder / TRAINER)
         if settings is None:
-            settings = TrainingSettings(**state["settings"])
+            gone = ("policy_loss", "entropy_bonus")  # in earlier versions
+            stored = {name: state["settings"][name] for name in state["settings"].keys() - gone}
+            settings = TrainingSettings(**stored)
         shape = shape or network.config
         grows = shape != network.config
         if grows:

@@ -17,11 +17,6 @@ from chess_snn.games.base import GameSpec
 from chess_snn.nets import LegalOutput, read_value, value_target
 from chess_snn.training.settings import TrainingSettings
 
-LEAST_LOG_PROBABILITY: Final = -7.0
-"""An action that a game spoke against is made no less likely than this (0.1 %): without a bound,
-the loss of a bad action falls for ever."""
-_ADVANTAGE_CLIP: Final = 1.0
-"""Advantages are clipped to [-this, this]."""
 _BEHIND: Final = -1e9
 """A logit so low that its probability is 0 and its product with 0 is 0."""
 
@@ -35,14 +30,14 @@ class Losses:
     value: Tensor
     """Cross-entropy of the value prediction, nats."""
     policy: Tensor
-    """The policy term, weighted where the target is a played action."""
+    """Cross-entropy with the policy target, nats."""
     plies_left: Tensor
     """Smooth L1 distance of log(1 + plies left), over the positions whose game ended on the board;
     0 where none did."""
     entropy: Tensor
     """Entropy of the policy over the legal actions, nats."""
     target_entropy: Tensor
-    """Entropy of the policy target, nats: the least that the policy loss of a search can be."""
+    """Entropy of the policy target, nats: the least that the policy loss can be."""
     value_mean_abs: Tensor
     """Mean size of the predicted value, in [0, ``GameSpec.value_limit``]; in a game of win and loss
     near 0 where everything looks like a draw."""
@@ -99,11 +94,6 @@ def compute_losses(
 ) -> Losses:
     """The losses of one batch of positions of the game ``spec``.
 
-    With ``policy_loss = "advantage"`` each position's cross-entropy is weighted by how much better
-    the game went than the network itself expected (REINFORCE with a baseline; Williams 1992, §4):
-    a positive advantage makes the played action likelier, a negative one less likely, down to
-    ``LEAST_LOG_PROBABILITY``. The baseline is not differentiated.
-
     ``spike_rate`` and ``change_rate`` float32[], if given, are those of the batch; the settings say
     how much they cost.
     """
@@ -112,22 +102,11 @@ def compute_losses(
     entropy = _policy_mean(spec, -(policy_BL * log_policy_BL).sum(dim=1), targets)
     _, expected_B = read_value(spec, output.value_logits_BV.detach())
 
-    cross_entropy_B = -(targets.policy_BL * log_policy_BL).sum(dim=1)
-    if settings.policy_loss == "advantage":
-        advantage_B = (targets.outcomes_stm_B - expected_B).clamp(-_ADVANTAGE_CLIP, _ADVANTAGE_CLIP)
-        bounded_B = cross_entropy_B.clamp_max(-LEAST_LOG_PROBABILITY)
-        cross_entropy_B = advantage_B * torch.where(advantage_B < 0, bounded_B, cross_entropy_B)
-    policy = _policy_mean(spec, cross_entropy_B, targets)
-
+    policy = _policy_mean(spec, -(targets.policy_BL * log_policy_BL).sum(dim=1), targets)
     wanted_B = blended_value(targets, settings.root_value_share)
     value = value_loss(spec, output.value_logits_BV, wanted_B)
     plies_left = plies_left_loss(output.plies_left_B, targets)
-    total = (
-        policy
-        + settings.value_weight * value
-        + settings.plies_left_weight * plies_left
-        - settings.entropy_bonus * entropy
-    )
+    total = policy + settings.value_weight * value + settings.plies_left_weight * plies_left
     if spike_rate is not None:
         total = total + settings.spike_rate_weight * spike_rate
     if change_rate is not None:

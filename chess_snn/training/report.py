@@ -118,8 +118,8 @@ class TrainingReport:
     value_loss: float
     """Cross-entropy with outcome and root value blended, nats."""
     policy_loss: float
-    """Policy loss in nats. With `policy_loss = "search"`, less ``target_entropy`` it is the
-    divergence from the search's policy to the network's."""
+    """Cross-entropy with the policy target, nats; less ``target_entropy`` it is the divergence from
+    the search's policy to the network's."""
     plies_left_loss: float
     policy_entropy: float
     """Nats, over legal actions."""

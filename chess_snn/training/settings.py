@@ -11,7 +11,6 @@ from chess_snn.nets import NetConfig
 from chess_snn.settings import check_range, settings_class
 
 Precision = Literal["fp32", "bf16"]
-PolicyLoss = Literal["advantage", "search"]
 WINDOW_EXPONENT: Final = 0.7
 """a of the formula by which the replay window grows."""
 
@@ -42,11 +41,6 @@ class TrainingSettings:
     skip_limit: int = Field(default=5, ge=0, le=1000)
     """Consecutive steps that may be skipped because their loss or gradient is not finite. One more
     stops the campaign and discards the generation. A skipped step changes nothing."""
-    policy_loss: PolicyLoss = "search"
-    """`advantage`: the played action weighted by its clipped advantage over the value, for games
-    played without search; `search`: cross-entropy with the search's policy target."""
-    entropy_bonus: float = Field(default=0.0, ge=0)
-    """Weight of the policy's entropy, which lowers the loss; for games without search."""
     value_weight: float = Field(default=1.0, ge=0)
     """Weight of the value loss beside the policy loss."""
     root_value_share: float = Field(default=0.25, ge=0, le=1)
@@ -165,8 +159,6 @@ class SupervisedSettings:
             training,
             learning_rate=self.learning_rate or training.learning_rate,
             presentations=1.0,
-            policy_loss="search",
-            entropy_bonus=0.0,
             root_value_share=self.root_value_share,
             surprise_share=0.0,
         )

@@ -49,6 +49,7 @@ def test_removed_settings_are_read_from_campaigns_alone(tmp_path):
     ("cluster.training_machines", "torchrun"), ("self_play.resignation", "max_plies_last"),
     ("execution.workers_per_device", r"execution\.workers"),
     ("execution.self_play_device", r"execution\.device"),
+    ("training.policy_loss", r"self_play\.teacher"),
 ])
 def test_a_removed_setting_is_refused_with_its_replacement(name, instead):
     with pytest.raises(ConfigError, match=rf"{name} is gone: .*{instead}"):

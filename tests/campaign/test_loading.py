@@ -183,6 +183,14 @@ def test_all_changed_settings_are_named(begun):
         check_before_run(edit_config(begun, "seed = 3\n", "seed = 9\n"))
 
 
+def test_an_earlier_campaign_without_search_or_teacher_is_read_and_not_run(new_folder):
+    line = "value_weight = 1.0\n"
+    stored = new_folder("stored", "search.kind=policy")
+    folder = edit_config(stored, line, f'{line}policy_loss = "advantage"\n')
+    with pytest.raises(ConfigError, match=r"self_play\.teacher"):
+        check_before_run(folder)
+
+
 def test_where_it_is_executed_may_change(begun):
     check_before_run(edit_config(begun, "workers = 0\n", "workers = 1\n"))
 

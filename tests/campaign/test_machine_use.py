@@ -63,7 +63,7 @@ def test_every_simulation_and_the_root_are_one_evaluation_each():
 
 
 def test_policy_only_games_ask_once_a_position():
-    policy_only = config("search.kind=policy", "training.policy_loss=advantage")
+    policy_only = config("search.kind=policy", "self_play.teacher=stockfish@5")
     assert predict(policy_only, PACE, 1700, 16).self_play_s == pytest.approx(1.0)
 
 

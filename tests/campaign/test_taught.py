@@ -12,8 +12,7 @@ from chess_snn.games import get_game
 from tests.evaluation.fake_engines import write_engine
 
 TAUGHT = (
-    *MICRO, "search.kind=policy", "training.policy_loss=search", "training.surprise_share=0.0",
-    "training.root_value_share=1.0",
+    *MICRO, "search.kind=policy", "training.surprise_share=0.0", "training.root_value_share=1.0",
 )
 
 
@@ -68,10 +67,9 @@ def test_a_teacher_that_dies_leaves_no_shard_and_another_one_goes_on(tmp_path):
 
 @pytest.mark.parametrize(("settings", "said"), [
     ((*TAUGHT, "search.kind=gumbel"), "search.kind"),
-    ((*TAUGHT, "training.policy_loss=advantage"), "policy_loss"),
     ((*TAUGHT, "self_play.teacher=minimax:2"), "minimax:2"),
     ((*TAUGHT, "self_play.teacher=stockfish"), "stockfish"),
-    ((*MICRO_2048, *TAUGHT[-4:], "self_play.practice_share_last=0"), "2048"),
+    ((*MICRO_2048, *TAUGHT[-3:], "self_play.practice_share_last=0"), "2048"),
 ])
 def test_what_a_teacher_cannot_do_is_refused(settings, said):
     with pytest.raises(ConfigError, match=said):

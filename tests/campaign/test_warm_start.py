@@ -78,7 +78,7 @@ def test_generation_0_is_trained_and_the_campaign_goes_on_from_it(
     assert not folder.supervised.exists()
     trainer = read_json(folder.checkpoint(0) / "trainer.json")
     assert trainer["steps_done"] == 0, "the campaign has a schedule of its own"
-    assert trainer["settings"]["policy_loss"] == config.training.policy_loss
+    assert trainer["settings"]["root_value_share"] == config.training.root_value_share
 
     begin_iteration(folder, 0, 0.0)
     for shard in range(num_shards(folder, 0)):

@@ -81,7 +81,7 @@ def test_the_next_iteration_goes_on_from_a_checkpoint(
 
 
 def test_settings_and_shape_come_from_the_checkpoint(game, tiny_network, tmp_path):
-    settings = TrainingSettings(batch_size=64, policy_loss="advantage", precision="fp32")
+    settings = TrainingSettings(batch_size=64, value_weight=0.1, precision="fp32")
     trainer = Trainer(game, tiny_network(channels=4, ticks=3), settings, seed=2**63 + 5)
     save_checkpoint(tmp_path / "gen", trainer, {})
     loaded = load_trainer(tmp_path / "gen", game)

@@ -10,7 +10,6 @@ from chess_snn.games import get_game
 from chess_snn.nets import LegalOutput, value_target
 from chess_snn.training import TrainingSettings
 from chess_snn.training.losses import (
-    LEAST_LOG_PROBABILITY,
     Targets,
     blended_value,
     compute_losses,
@@ -20,8 +19,7 @@ from chess_snn.training.losses import (
 
 ALONE = {"root_value_share": 0.0, "plies_left_weight": 0.0}
 """Outcome and policy, as they are."""
-SEARCH = TrainingSettings(policy_loss="search", **ALONE)
-ADVANTAGE = TrainingSettings(policy_loss="advantage", **ALONE)
+SEARCH = TrainingSettings(**ALONE)
 SPEC = get_game("chess").spec
 EVEN = [0.0, 0.0, 0.0]
 
@@ -54,11 +52,6 @@ def losses_of(policy, wdl, wanted, settings, plies_left=None):
     return compute_losses(SPEC, LegalOutput(legal_logits, wdl, plies_left), wanted, settings)
 
 
-def one_position(action=1, outcome=0.0, legal=(0, 1, 2)):
-    """A position whose legal actions are 0, 1 and 2, and where ``action`` was played."""
-    return targets([list(legal)], [len(legal)], [[action]], [[1.0]], [outcome])
-
-
 def logits(*rows, requires_grad=False):
     return torch.tensor(rows, dtype=torch.float32, requires_grad=requires_grad)
 
@@ -86,19 +79,6 @@ def test_search_loss_is_cross_entropy_over_legal_actions_alone():
     assert losses.policy.item() == pytest.approx(by_hand, rel=1e-6)
     assert losses.value.item() == pytest.approx(math.log(3))
     assert losses.total.item() == pytest.approx(by_hand + math.log(3), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "weight"),
-    [(1.0, 1.0), (-1.0, -0.625), (0.0, 0.375)],
-)
-def test_advantage_loss_weighs_the_played_action(outcome, weight):
-    # The network expects -3/8, so a won game was worth 11/8 more than that.
-    wdl = logits([math.log(2), 0, math.log(5)])
-    policy = logits([0, math.log(2), math.log(5), 50.0])
-    settings = TrainingSettings(policy_loss="advantage", **ALONE)
-    losses = losses_of(policy, wdl, one_position(action=1, outcome=outcome), settings)
-    assert losses.policy.item() == pytest.approx(weight * math.log(8 / 2), rel=1e-6)
 
 
 def test_value_target_blends_outcome_and_root_value():
@@ -130,67 +110,8 @@ def test_no_finished_game_teaches_nothing_of_plies_left():
     assert (said.grad == 0).all()
 
 
-def policy_after_steps(outcome, num_steps):
-    """Log probabilities after repeated steps against the gradient of one game."""
-    policy = logits([0.3, -0.2, 0.8, 2.0], requires_grad=True)
-    target = one_position(action=1, outcome=outcome)
-    for _ in range(num_steps):
-        losses = losses_of(policy, logits(EVEN), target, ADVANTAGE)
-        (gradient,) = torch.autograd.grad(losses.total, policy)
-        policy = (policy - 2.0 * gradient).detach().requires_grad_()
-    return policy[0, :3].log_softmax(0), losses
-
-
-def test_a_lost_game_makes_its_action_no_less_likely_than_the_bound():
-    log_policy, losses = policy_after_steps(-1.0, 400)
-    assert LEAST_LOG_PROBABILITY - 2 < log_policy[1] <= LEAST_LOG_PROBABILITY
-    assert losses.policy.item() == pytest.approx(LEAST_LOG_PROBABILITY)
-    again, _ = policy_after_steps(-1.0, 800)
-    assert torch.equal(again, log_policy)
-
-
-def test_a_won_game_lifts_an_action_from_below_the_bound():
-    policy = logits([0.0, -20.0, 0.0], requires_grad=True)
-    losses_of(policy, logits(EVEN), one_position(action=1, outcome=1.0), ADVANTAGE).total.backward()
-    assert policy.grad[0, 1] < -0.9
-
-
-def probability_after_a_step(outcome, action=1):
-    """Probability of the played action before and after one step against the gradient."""
-    policy = logits([0.3, -0.2, 0.8, 2.0], requires_grad=True)
-    target = one_position(action=action, outcome=outcome)
-    losses_of(policy, logits(EVEN), target, ADVANTAGE).total.backward()
-    before = policy[0, :3].softmax(0)[action].item()
-    after = (policy - 0.1 * policy.grad)[0, :3].softmax(0)[action].item()
-    return before, after
-
-
-@pytest.mark.parametrize("action", [0, 1, 2])
-def test_a_won_game_makes_its_action_likelier_and_a_lost_one_less_likely(action):
-    for outcome in (1.0, -1.0):
-        before, after = probability_after_a_step(outcome, action)
-        assert outcome * (after - before) > 1e-3
-
-
-def test_a_game_that_went_as_expected_teaches_the_policy_nothing():
-    before, after = probability_after_a_step(0.0)
-    assert after == before
-
-
-def test_policy_loss_does_not_move_the_baseline():
-    wdl = logits([0.2, 0.0, 0.7], requires_grad=True)
-    settings = TrainingSettings(policy_loss="advantage", value_weight=0.0, **ALONE)
-    policy = logits([0.0, 1.0, 2.0], requires_grad=True)
-    # A draw, because a clipped advantage would not move it in any case.
-    losses_of(policy, wdl, one_position(outcome=0.0), settings).total.backward()
-    assert policy.grad.abs().max() > 0
-    assert (wdl.grad == 0).all()
-
-
-@pytest.mark.parametrize("settings", [SEARCH, ADVANTAGE, TrainingSettings(entropy_bonus=1.0)],
-                         ids=["search", "advantage", "entropy"])
 @pytest.mark.parametrize("rubbish", [0, 4])
-def test_columns_behind_lists_change_nothing(settings, rubbish):
+def test_columns_behind_lists_change_nothing(rubbish):
     """Two positions in one batch, of three legal actions and of one, padded with ``rubbish``."""
 
     def run(legal, num_legal, actions, weights, rows):
@@ -198,7 +119,7 @@ def test_columns_behind_lists_change_nothing(settings, rubbish):
         wdl = logits(*[[0.2, 0.0, 0.7]] * len(rows), requires_grad=True)
         outcomes = [(1.0, -1.0)[row] for row in rows]
         losses = losses_of(
-            policy, wdl, targets(legal, num_legal, actions, weights, outcomes), settings
+            policy, wdl, targets(legal, num_legal, actions, weights, outcomes), SEARCH
         )
         losses.total.backward()
         assert torch.isfinite(policy.grad).all()
@@ -220,8 +141,7 @@ def test_columns_behind_lists_change_nothing(settings, rubbish):
     assert second[3] == 0  # one legal action: no entropy
 
 
-@pytest.mark.parametrize("policy_loss", ["search", "advantage"])
-def test_losses_match_numpy_on_random_batches(policy_loss):
+def test_losses_match_numpy_on_random_batches():
     rng = np.random.default_rng(4)
     B, A, L, K = 50, 30, 12, 4
     policy, wdl = rng.normal(size=(B, A)), rng.normal(size=(B, 3))
@@ -231,8 +151,9 @@ def test_losses_match_numpy_on_random_batches(policy_loss):
     outcomes = rng.integers(-1, 2, size=B).astype(float)
     root_values = rng.uniform(-1, 1, size=B)
     plies, ended, plies_left = rng.integers(1, 90, B), rng.integers(0, 2, B), rng.normal(3, 1, B)
-    settings = TrainingSettings(policy_loss=policy_loss, entropy_bonus=0.3,
-                                value_weight=0.7, root_value_share=0.4, plies_left_weight=0.2)
+    settings = TrainingSettings(
+        value_weight=0.7, root_value_share=0.4, plies_left_weight=0.2
+    )
 
     value, expected, cross_entropy, entropy = (np.zeros(B) for _ in range(4))
     for b in range(B):
@@ -244,8 +165,6 @@ def test_losses_match_numpy_on_random_batches(policy_loss):
         value[b] -= (1 - abs(blend)) * np.log(draw)
         expected[b] = win - loss
         cross_entropy[b] = -(weights[b] * np.log(probabilities[:K])).sum()
-        if policy_loss == "advantage":
-            cross_entropy[b] *= min(1.0, max(-1.0, outcomes[b] - (win - loss)))
         entropy[b] = -(probabilities * np.log(probabilities)).sum()
 
     misses = np.abs(plies_left - np.log1p(plies))
@@ -264,5 +183,5 @@ def test_losses_match_numpy_on_random_batches(policy_loss):
     assert losses.value.item() == pytest.approx(value.mean(), rel=1e-5)
     assert losses.policy.item() == pytest.approx(cross_entropy.mean(), rel=1e-5, abs=1e-6)
     assert losses.entropy.item() == pytest.approx(entropy.mean(), rel=1e-5)
-    total = cross_entropy.mean() + 0.7 * value.mean() + 0.2 * distance - 0.3 * entropy.mean()
+    total = cross_entropy.mean() + 0.7 * value.mean() + 0.2 * distance
     assert losses.total.item() == pytest.approx(total, rel=1e-5)

@@ -54,8 +54,8 @@ def schedule(shards):
 @pytest.fixture(scope="module")
 def begin(new_trainer):
     training = SupervisedSettings().applied_to(TRAINING)
-    names = ("batch_size", "warmup_steps", "learning_rate", "policy_loss", "surprise_share",
-             "root_value_share", "presentations")
+    names = ("batch_size", "warmup_steps", "learning_rate", "surprise_share", "root_value_share",
+             "presentations")
     return lambda: new_trainer(**{name: getattr(training, name) for name in names})
 
 
@@ -241,10 +241,9 @@ def test_nothing_held_out_is_no_report(game, endgames, new_trainer):
 
 
 def test_settings_of_a_campaign_are_turned_to_moves_and_results():
-    campaign = replace(TRAINING, policy_loss="advantage", entropy_bonus=0.1)
+    campaign = replace(TRAINING, surprise_share=0.1)
     applied = SupervisedSettings(learning_rate=0.5).applied_to(campaign)
-    assert (applied.policy_loss, applied.entropy_bonus) == ("search", 0.0)
-    assert (applied.root_value_share, applied.surprise_share) == (0.75, 0.0)
+    assert (applied.root_value_share, applied.surprise_share) == (0.75, 0)
     assert applied.learning_rate == 0.5
     assert SupervisedSettings().applied_to(campaign).learning_rate == campaign.learning_rate
 

@@ -31,42 +31,13 @@ def plan(num_steps, iteration=0, num_iterations=4):
 
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_one_small_window_can_be_overfitted(new_trainer, endgames, precision):
-    trainer = new_trainer(
-        policy_loss="search", precision=precision, learning_rate=2e-2, root_value_share=0.0,
-    )
+    trainer = new_trainer(precision=precision, learning_rate=2e-2, root_value_share=0.0)
     first = trainer.run(endgames, plan(140, num_iterations=1), stop_at=10)
     trainer.run(endgames, plan(140, num_iterations=1), stop_at=130)
     last = trainer.run(endgames, plan(140, num_iterations=1))
     assert last.value_loss < 0.5 * first.value_loss
     assert last.policy_loss < 0.7 * first.policy_loss
     assert last.plies_left_loss < 0.2 * first.plies_left_loss
-
-
-def test_advantage_training_prefers_the_winners_actions(new_trainer, endgames):
-    """After it, what winners played is likelier and what losers played less likely than before."""
-    trainer = new_trainer(policy_loss="advantage", learning_rate=2e-2, precision="fp32")
-
-    def likelihood(sign):
-        rows = endgames.rows("training")
-        samples = endgames.gather(rows)
-        samples = endgames.gather(rows[samples.outcomes_stm == sign])
-        planes = expand_planes(
-            torch.from_numpy(trainer.game.planes(samples.states).view(np.int64)), (8, 8),
-            torch.float32,
-        )
-        with torch.no_grad():
-            logits = trainer.network.eval()(planes).policy_logits_BA.numpy()
-        legal, num_legal = trainer.game.legal_actions(samples.states)
-        log_policy = [
-            logits[b, action] - np.logaddexp.reduce(logits[b, legal[b, : num_legal[b]]])
-            for b, action in enumerate(samples.target_actions[:, 0])
-        ]
-        return np.mean(log_policy)
-
-    won, lost = likelihood(1), likelihood(-1)
-    trainer.run(endgames, plan(40, num_iterations=1))
-    assert likelihood(1) > won + 0.1
-    assert likelihood(-1) < lost - 0.1
 
 
 def test_run_in_parts_equals_run_at_once(new_trainer, searched_window, assert_same_trainers):

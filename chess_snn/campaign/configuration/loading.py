@@ -38,6 +38,7 @@ _REMOVED: Final = {
         "search.visit_offset", "search.unvisited_reduction", "self_play.mismatch_plies",
         "self_play.restart_value_limit", "training.clip_norm", "training.advantage_clip",
         "training.window_exponent", "training.surprise_cap", "training.mirror",
+        "training.entropy_bonus",
         "evaluation.opening_plies", "promotion.alpha", "promotion.beta", "promotion.simulations",
     ), "leave it out: the value that it had by default is fixed now"),
     **dict.fromkeys((
@@ -55,6 +56,8 @@ _REMOVED: Final = {
     "execution.self_play_device": "self-play and training use execution.device",
     "execution.workers_per_device": "execution.workers is the number on all devices together",
     "net.policy_gain": "net.readout_gain is the initial scale of policy and values",
+    "training.policy_loss": "the policy target is learnt; games without search have that of "
+                            "self_play.teacher",
     "training.any_tick": "play with fewer ticks by NETWORK#ticks=N",
 }
 """Settings that were removed, and the replacement; campaigns are read without them."""

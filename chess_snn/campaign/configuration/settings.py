@@ -252,7 +252,6 @@ class CampaignConfig:
         if game.spec.num_players == 1:
             self._check_one_player(game.spec)
         self._check_teacher()
-        self._check_policy_loss()
         self.training.check_network(self.net.network())
         self._check_ranks()
         self._check_tree_memory(game.spec)
@@ -261,6 +260,18 @@ class CampaignConfig:
     def ladder_test_simulations(self) -> int:
         """Search budget of the network at each of its moves in a ladder test."""
         return self.evaluation.ladder_test_simulations or self.evaluation.simulations
+
+    def check_labels(self) -> None:
+        """See that games without search have a teacher; not when read, for earlier ones had none.
+
+        Raises:
+            ConfigError: they have none.
+        """
+        if self.search.kind == "policy" and not self.self_play.teacher:
+            raise ConfigError(
+                'search.kind = "policy" plays games without search, which teach nothing unless '
+                'self_play.teacher labels them; set it, or search.kind = "gumbel"'
+            )
 
     def find_engines(self) -> None:
         """See that every engine it plays against or learns from is on this machine at the start.
@@ -297,17 +308,6 @@ class CampaignConfig:
             raise ConfigError(
                 f'self_play.teacher = "{teacher}" labels games that are played without search, and '
                 f'search.kind = "{self.search.kind}"; set search.kind = "policy"'
-            )
-
-    def _check_policy_loss(self) -> None:
-        teacher = self.self_play.teacher
-        wanted = "advantage" if self.search.kind == "policy" and not teacher else "search"
-        if self.training.policy_loss != wanted:
-            raise ConfigError(
-                f'training.policy_loss = "{self.training.policy_loss}" cannot learn from games '
-                f'played with search.kind = "{self.search.kind}"'
-                + (" and labelled by a teacher" if teacher else "")
-                + f'; set training.policy_loss = "{wanted}"'
             )
 
     def _check_ranks(self) -> None:

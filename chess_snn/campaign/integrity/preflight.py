@@ -30,7 +30,9 @@ def check_before_run(folder: CampaignFolder) -> None:
 
     Raises:
         CampaignError: it, or a folder in it, cannot be written; or a setting was changed. Names it.
+        ConfigError: it plays without search and has no teacher, as earlier versions could.
     """
+    folder.config.check_labels()
     _check_writable(folder)
     check_settings(folder)
 

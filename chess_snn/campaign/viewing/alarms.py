@@ -170,16 +170,14 @@ def _rules(num_iterations: int) -> tuple[_Rule | _Falling, ...]:
             lambda ratio: f"the policy has {ratio:.0%} of a uniform policy's entropy, below "
                           f"{COLLAPSED_ENTROPY:.0%}",
             "lower training.learning_rate, or raise self_play.temperature_last or "
-            'self_play.random_start_plies; with training.policy_loss = "advantage" raise '
-            "training.entropy_bonus",
+            "self_play.random_start_plies",
         ),
         _Rule(
             "policy entropy not falling", ("entropy_ratio",),
             lambda ratio: ratio > FLAT_ENTROPY,
             lambda ratio: f"the policy has {ratio:.0%} of a uniform policy's entropy after "
                           f"{num_iterations} iterations, above {FLAT_ENTROPY:.0%}",
-            "raise training.learning_rate, training.presentations or search.simulations_first; "
-            "training.entropy_bonus should be small or 0",
+            "raise training.learning_rate, training.presentations or search.simulations_first",
             patience=FLAT_ITERATIONS,
         ),
         _Rule(
