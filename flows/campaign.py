@@ -73,6 +73,7 @@ from chess_snn.tasks.compute import run_on_device
 from chess_snn.tasks.progress import ProgressBoard
 from chess_snn.tasks.stages import evaluate_final, train_first, train_supervised
 from chess_snn.tasks.tracking import tracking_uri
+from chess_snn.types import LogFn
 
 
 def _run_name() -> str:
@@ -141,6 +142,7 @@ def campaign(
         if found is not None:  # and may have been changed since
             folder = parameters.resumed_with(CampaignFolder.open(folder.path), changes)
         check_before_run(folder)
+        _compile_kernels(folder, get_run_logger().info)
         if run_campaign(folder):
             note_up_to_date(folder, tracking_uri())
     return str(folder.path)
@@ -171,7 +173,8 @@ def launch_campaign(folder: CampaignFolder, listener: Listener) -> None:
     with campaign_lock(folder), tags(campaign_tag(folder.campaign_id)):
         # The folder is the truth: what a lost server knew of the campaign is not needed.
         work = partial(locked_campaign, str(folder.path))
-        if call_with_server(work, folder.services, tell):  # the server knows the end by now
+        meanwhile = partial(_compile_kernels, folder, tell)
+        if call_with_server(work, folder.services, tell, meanwhile):  # it knows the end by now
             note_up_to_date(folder, tracking_uri())
 
 
@@ -193,8 +196,6 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
     if closed := close_stale_flow_runs(folder.campaign_id):
         board.message(f"closed {closed} flow runs that a killed process had left open")
     sweep_leftovers(folder)
-    board.message("compiling kernels: about 30 s the first time on a machine")
-    warm_up(folder.config)
     for notice in (ladder_notice(folder.config), removed_games_notice(folder)):
         if notice is not None:
             board.message(notice)
@@ -224,6 +225,12 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
         board.tell(CampaignFinished(campaign_length(folder)))
         with compute.stopped_by_errors(), untagged_tasks():
             return show_report(run, len(read_receipts(folder)) - 1, after=played)
+
+
+def _compile_kernels(folder: CampaignFolder, tell: LogFn) -> None:
+    if not is_finished(folder):
+        tell("compiling kernels: about 30 s the first time on a machine")
+        warm_up(folder.config)
 
 
 def rebuilder_of(folder: CampaignFolder, board: ProgressBoard) -> Rebuilder:

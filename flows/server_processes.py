@@ -241,12 +241,15 @@ class Server:
 
 @contextmanager
 def running_server(
-    spec: ServerSpec, *, tell: LogFn | None = None, start_timeout_s: float
+    spec: ServerSpec, *, tell: LogFn | None = None, start_timeout_s: float,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[str]:
     """Have a server for the length of the block, and yield its URL; it is restarted if it ends.
 
     If another process on this machine runs it, its URL is yielded once it answers, and nothing is
     started or stopped. ``tell`` gets a line that says which of both it is, and one a restart.
+    ``meanwhile`` is called before the URL is yielded, and while a server that was started here gets
+    ready.
 
     Raises:
         UsageError: a process on another machine runs it, or its log or record cannot be written.
@@ -259,6 +262,7 @@ def running_server(
             break
         if (record := _answering_record(spec)) is not None:
             tell(f"sharing the {spec.name} of process {record.owner_pid}, which ends with it")
+            meanwhile()
             yield record.url
             return
         if time.monotonic() > deadline:
@@ -268,6 +272,7 @@ def running_server(
         time.sleep(POLL_INTERVAL_S)
     try:
         tell(f"starting the {spec.name}: about 10 s the first time")
+        meanwhile()
         server.wait_until_healthy(start_timeout_s)
         with server.kept_running():
             yield spec.url

@@ -159,12 +159,15 @@ def page_link(api_url: str, directory: Path) -> str:
 
 
 @contextmanager
-def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[str]:
+def prefect_server(
+    directory: Path, *, tell: LogFn | None = None, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[str]:
     """Have a Prefect server for the length of the block, and yield its API URL.
 
     The server that ``PREFECT_API_URL`` names is used, if it is set. Otherwise one runs on loopback,
     with its data in ``directory``, until the block ends, and this process and those it starts use
-    it (:func:`chess_snn.flows.server_processes.running_server`).
+    it (:func:`chess_snn.flows.server_processes.running_server`). ``meanwhile`` is called before the
+    block.
 
     Raises:
         UsageError: the given server cannot be used; or a process on another machine runs one.
@@ -173,6 +176,7 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
     """
     if given_url := os.environ.get(API_URL_VARIABLE):
         check_server(given_url)
+        meanwhile()
         with answering(given_url):
             yield given_url
         return
@@ -181,7 +185,9 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
     credentials = kept_credentials(directory) if is_shared else new_credentials(directory)
     spec = prefect_spec(directory, free_port(), credentials)
     with (
-        running_server(spec, tell=tell, start_timeout_s=PREFECT_START_TIMEOUT_S) as api_url,
+        running_server(
+            spec, tell=tell, start_timeout_s=PREFECT_START_TIMEOUT_S, meanwhile=meanwhile
+        ) as api_url,
         _prefect_client_settings(api_url, credentials, directory),
     ):
         try:
@@ -191,7 +197,9 @@ def prefect_server(directory: Path, *, tell: LogFn | None = None) -> Iterator[st
             _flush_prefect_client(api_url)
 
 
-def call_with_server(work: Callable[[], _Result], directory: Path, tell: LogFn) -> _Result:
+def call_with_server(
+    work: Callable[[], _Result], directory: Path, tell: LogFn, meanwhile: Callable[[], None]
+) -> _Result:
     """Return what ``work`` returns with a Prefect server as :func:`prefect_server` has it.
 
     If its own server is lost, or the database, ``work`` is called again, with another server.
@@ -203,7 +211,7 @@ def call_with_server(work: Callable[[], _Result], directory: Path, tell: LogFn) 
     while True:
         servers_left -= 1
         try:
-            with prefect_server(directory, tell=tell):
+            with prefect_server(directory, tell=tell, meanwhile=meanwhile):
                 result = work()
         except ServerGoneError as error:
             if servers_left == 0:
