@@ -19,7 +19,7 @@ def why_not_better(version: ModelVersion, holder: ModelVersion | None) -> str | 
     if own is None or not own.scale:
         return (
             f"{describe(version)} was not measured on the scale that campaigns share; set "
-            "evaluation.ladder_test = true"
+            "evaluation.ladder_test = true, or wait for an evaluation (evaluation.every)"
         )
     if holder is None:
         return None
