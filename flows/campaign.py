@@ -228,7 +228,7 @@ def run_campaign(folder: CampaignFolder, listeners: Sequence[Listener] = ()) -> 
 
 
 def _compile_kernels(folder: CampaignFolder, tell: LogFn) -> None:
-    if not is_finished(folder):
+    if not is_finished(folder) or missing_generations(folder):
         tell("compiling kernels: about 30 s the first time on a machine")
         warm_up(folder.config)
 

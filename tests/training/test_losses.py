@@ -151,9 +151,7 @@ def test_losses_match_numpy_on_random_batches():
     outcomes = rng.integers(-1, 2, size=B).astype(float)
     root_values = rng.uniform(-1, 1, size=B)
     plies, ended, plies_left = rng.integers(1, 90, B), rng.integers(0, 2, B), rng.normal(3, 1, B)
-    settings = TrainingSettings(
-        value_weight=0.7, root_value_share=0.4, plies_left_weight=0.2
-    )
+    settings = TrainingSettings(value_weight=0.7, root_value_share=0.4, plies_left_weight=0.2)
 
     value, expected, cross_entropy, entropy = (np.zeros(B) for _ in range(4))
     for b in range(B):
