@@ -4,14 +4,14 @@ zeus reads them, the extra ``energy``; it follows counters that wrap. They belon
 machine: what else runs is in them, and a virtual machine often has none.
 """
 
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
 from chess_snn.extras import load_extra
 
 _MODULE: Final = "zeus"
-_WINDOW: Final = "lap"
 _LEAST_S: Final = 1.0
 """Seconds in which a counter moves, if it does at all."""
 
@@ -49,27 +49,39 @@ class EnergyCounters:
         Raises:
             ExtraError: the extra ``energy`` is not installed.
         """
-        self._monitor = load_extra("zeus.monitor", "energy").ZeusMonitor()
-        self._note = "" if self._monitor.cpu_indices else _why_no_processor()
-        self._begin()
+        self._gpus = _open_gpus()
+        self._processors, self._note = _open_processors()
+        self._last = self._read()
 
     def lap(self) -> Joules:
         """Return what was used since the last lap, or since the beginning, and begin another."""
-        found = self._monitor.end_window(_WINDOW, sync_execution=False)
-        self._begin()
-        gpus = sum(found.gpu_energy.values()) if found.gpu_energy else None
-        parts = [part for part in (found.cpu_energy, found.dram_energy) if part]
-        processors = sum(sum(part.values()) for part in parts) if parts else None
-        note = self._note
-        if found.time > _LEAST_S and 0 in (gpus, processors):
+        last, now = self._last, self._read()
+        self._last = now
+        gpus, processors = _less(now.gpus, last.gpus), _less(now.processors, last.processors)
+        seconds, note = now.seconds - last.seconds, self._note
+        if seconds > _LEAST_S and 0 in (gpus, processors):
             gpus, processors = gpus or None, processors or None
-            note = f"a counter stood still for {found.time:,.0f} s"
+            note = f"a counter stood still for {seconds:,.0f} s"
         if gpus is None and processors is None:
             note = note or "no counter on this machine"
-        return Joules(gpus, processors, found.time, note)
+        return Joules(gpus, processors, seconds, note)
 
-    def _begin(self) -> None:
-        self._monitor.begin_window(_WINDOW, sync_execution=False)
+    def _read(self) -> Joules:
+        """Read the counters, in joules, and the clock."""
+        gpus = [self._gpus.get_total_energy_consumption(place) for place in range(len(self._gpus))]
+        found = [
+            self._processors.get_total_energy_consumption(place)
+            for place in range(len(self._processors))
+        ]
+        processors = [processor.cpu_mj + (processor.dram_mj or 0.0) for processor in found]
+        return Joules(
+            sum(gpus) / 1e3 if gpus else None, sum(processors) / 1e3 if processors else None,
+            time.monotonic(),
+        )
+
+
+def _less(after: float | None, before: float | None) -> float | None:
+    return None if after is None or before is None else after - before
 
 
 def counters_if_installed() -> EnergyCounters | None:
@@ -77,17 +89,27 @@ def counters_if_installed() -> EnergyCounters | None:
     return EnergyCounters() if find_spec(_MODULE) else None
 
 
-def _why_no_processor() -> str:
-    """The error of the counter that may not be read; empty where there is none."""
+def _open_gpus() -> Any:
+    """The GPUs of zeus; none if one of them has no counter."""
+    gpus = load_extra("zeus.device.gpu", "energy")
+    try:
+        found = gpus.get_gpus()
+    except gpus.ZeusGPUInitError:
+        return ()
+    places = range(len(found))
+    return found if all(map(found.supports_get_total_energy_consumption, places)) else ()
+
+
+def _open_processors() -> tuple[Any, str]:
+    """The processors of zeus, and why they have no counter that can be read."""
     cpus = load_extra("zeus.device.cpu", "energy")
     common = load_extra("zeus.device.cpu.common", "energy")
     try:
-        cpus.get_cpus()
+        return cpus.get_cpus(), ""
     except common.ZeusCPUNoPermissionError:
-        return (
+        return (), (
             "the processor's counter needs privileges: let this user read "
             "/sys/class/powercap/intel-rapl*/energy_uj"
         )
     except common.ZeusCPUInitError:
-        pass  # there is none
-    return ""
+        return (), ""

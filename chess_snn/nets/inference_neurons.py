@@ -60,9 +60,10 @@ class InferenceNeurons:
     def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
         """Mean of the spikes over the ticks, float32[B, X]."""
         fired_TBX = self.fire(current_TBX, bias_C)
-        if self._config.activation == "relu":
-            return fired_TBX[0].float()
-        return fired_TBX.sum(0, dtype=torch.float32).div_(len(fired_TBX))
+        rate_BX = fired_TBX[0].to(torch.float32, copy=True)
+        for fired_BX in fired_TBX[1:]:  # five times as fast as torch's sum
+            rate_BX += fired_BX
+        return rate_BX.div_(len(fired_TBX))
 
 
 class CompiledNeurons(InferenceNeurons):
@@ -108,15 +109,6 @@ class CompiledNeurons(InferenceNeurons):
             memory_of(shortcut_TBX), memory_of(branch_TBX), memory_of(spikes_TBX), *self._constants
         )
         return branch_TBX, spikes_TBX
-
-    def mean_rate(self, current_TBX: Tensor, bias_C: Tensor | None = None) -> Tensor:
-        """Mean over the ticks, float32[B, X]."""
-        counts_BX = torch.empty_like(current_TBX[0], dtype=torch.float32)
-        self._kernels.count_spikes(
-            memory_of(_add_bias(current_TBX, bias_C)), memory_of(counts_BX.unsqueeze(0))[0],
-            *self._constants,
-        )
-        return counts_BX.div_(len(current_TBX))
 
     def _spikes_like(self, current_TBX: Tensor) -> Tensor:
         return like_ticks_of(current_TBX, self._spike_dtype)

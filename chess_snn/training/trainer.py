@@ -14,6 +14,7 @@ alone. So each sample is used once, and what is drawn does not depend on the num
 
 import copy
 import hashlib
+import inspect
 import json
 import time
 from collections.abc import Callable
@@ -332,6 +333,19 @@ class Trainer:
         return batch.planes(self.playing_network.num_planes)
 
 
+class _AdamW(torch.optim.AdamW):
+    """AdamW without torch's compiler, whose import takes each process one to two seconds.
+
+    The wrappers of these methods import it to say that it leaves them alone.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.AdamW.add_param_group)
+    load_state_dict = inspect.unwrap(torch.optim.AdamW.load_state_dict)
+    state_dict = inspect.unwrap(torch.optim.AdamW.state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
+    zero_grad = inspect.unwrap(torch.optim.AdamW.zero_grad)
+
+
 def _make_optimizer(
     network: Network, settings: TrainingSettings, device: torch.device
 ) -> torch.optim.AdamW:
@@ -339,7 +353,7 @@ def _make_optimizer(
     decayed = [p for p in parameters if p.ndim > _NOT_DECAYED]
     plain = [p for p in parameters if p.ndim <= _NOT_DECAYED]
     on_gpu = device.type == "cuda"
-    return torch.optim.AdamW(
+    return _AdamW(
         [
             {"params": decayed, "weight_decay": settings.weight_decay},
             {"params": plain, "weight_decay": 0.0},

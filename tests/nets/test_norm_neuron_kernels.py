@@ -197,7 +197,8 @@ def _poison(monkeypatch):
     )
 
 
-EVERY_DTYPE = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+BFLOAT16 = pytest.param(torch.bfloat16, marks=pytest.mark.slow)
+EVERY_DTYPE = pytest.mark.parametrize("dtype", [torch.float32, BFLOAT16], ids=str)
 EVERY_FORM = pytest.mark.parametrize("form", ["plain", "static", "shortcut", "first"])
 
 

@@ -146,10 +146,3 @@ def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
     assert rebuilder.make(folder, Stored(CHECKPOINT, (1,))) == "trained"
     assert made == [remote.train_generation] * 2
     assert len(told) == 1
-
-
-def test_without_a_mender_damage_is_raised_with_its_folder(folder: CampaignFolder) -> None:
-    folder.shard(0, 0).write_bytes(b"")
-    with pytest.raises(DamagedFolderError) as raised:
-        run_on_device(count_games, folder.shard(0, 0))
-    assert raised.value.folder == folder.shard(0, 0)

@@ -53,19 +53,6 @@ def add_and_fire(
 
 
 @kernel
-def count_spikes(
-    current: np.ndarray, counts: Float32Array, threshold: np.float32, levels: int
-) -> None:
-    """How often each neuron of ``current`` [1, n] spikes: ``counts`` [n]."""
-    num_neurons = current.shape[1]
-    charge = np.empty(BLOCK, np.float32)
-    for lo in range(0, num_neurons, BLOCK):
-        hi = min(lo + BLOCK, num_neurons)
-        load_block(current[0, lo:hi], charge)
-        _count(charge, counts[lo:hi], hi - lo, threshold, levels)
-
-
-@kernel
 def backward(
     grad_spikes: np.ndarray, current: np.ndarray, grad_currents: np.ndarray,
     threshold: np.float32, levels: int,

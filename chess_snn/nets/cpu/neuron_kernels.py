@@ -72,27 +72,6 @@ def add_and_fire(
 
 
 @kernel
-def count_spikes(
-    current: np.ndarray, counts: Float32Array, decay: np.float32, threshold: np.float32
-) -> None:
-    """How often each neuron of ``current`` [T, n] spikes: ``counts`` [n]."""
-    ticks, num_neurons = current.shape
-    charge = np.empty(BLOCK, np.float32)
-    membrane = np.empty(BLOCK, np.float32)
-    for lo in range(0, num_neurons, BLOCK):
-        hi = min(lo + BLOCK, num_neurons)
-        membrane[:] = _ZERO
-        counted = counts[lo:hi]
-        counted[:] = _ZERO
-        for tick in range(ticks):
-            load_block(current[tick, lo:hi], charge)
-            _charge(charge, membrane, hi - lo, decay)
-            _fire_and_reset(charge, membrane, hi - lo, threshold)
-            for i in range(len(counted)):
-                counted[i] += charge[i]
-
-
-@kernel
 def fire_and_keep_charge(
     current: np.ndarray, spikes: np.ndarray, charges: np.ndarray,
     decay: np.float32, threshold: np.float32,
