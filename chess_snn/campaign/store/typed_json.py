@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from chess_snn.data import StoredFormat, read_json
 from chess_snn.errors import ConfigError, CorruptDataError
@@ -95,14 +96,13 @@ def from_json(kind: type[Stored], body: object) -> Stored:
         ConfigError: a value is out of the range that the dataclass itself checks.
     """
     try:
-        found: list[Stored] = _adapter(kind).validate_json(json.dumps([body]))
+        text = to_json([body], inf_nan_mode="constants")
+        found: list[Stored] = _adapter(kind).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"][1:])
         fault = "unknown" if first["type"] == "unexpected_keyword_argument" else first["msg"]
         raise ValueError(f"{field or kind.__name__}: {fault}") from error
-    except RecursionError as error:
-        raise ValueError("values within values within values") from error
     return found[0]
 
 
