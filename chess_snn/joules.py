@@ -96,8 +96,7 @@ def _open_gpus() -> Any:
         found = gpus.get_gpus()
     except gpus.ZeusGPUInitError:
         return ()
-    places = range(len(found))
-    return found if all(map(found.supports_get_total_energy_consumption, places)) else ()
+    return found if all(map(found.supports_get_total_energy_consumption, range(len(found)))) else ()
 
 
 def _open_processors() -> tuple[Any, str]:

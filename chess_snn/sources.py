@@ -13,6 +13,7 @@ from typing import Final
 
 from chess_snn import __version__
 from chess_snn.cores import num_cores
+from chess_snn.wording import counted
 
 _PACKAGE: Final = Path(__file__).parent
 _ROOT: Final = _PACKAGE.parent
@@ -63,7 +64,7 @@ def provenance() -> dict[str, str]:
         "torch": torch_build()["__version__"],  # with the build, which package metadata may lack
         "python": platform.python_version(),
         "machine": f"{platform.node()}: {platform.system()}, {platform.machine()}, "
-                   f"{num_cores()} cores",
+                   f"{counted(num_cores(), 'core')}",
     }
 
 
