@@ -122,7 +122,8 @@ def take(shots: list[Shot], out: Path, chromium: str, sign_in: str, playwright: 
         page.add_init_script(BEFORE_EACH_PAGE)
         page.set_default_timeout(TIMEOUT_MS)
         page.goto(sign_in)
-        page.wait_for_url(lambda url: "sign-in" not in url)
+        page.get_by_text("Dashboard").first.wait_for()  # until it has checked the password
+        page.wait_for_timeout(SETTLE_MS)
         for shot in shots:
             page.set_viewport_size({"width": WIDTH, "height": shot.height})
             page.goto(shot.url)
