@@ -135,7 +135,7 @@ def check_error_rates(elo0, elo1, draw_rate, opening_edge, *, num_tests, pairs_e
 
 @pytest.mark.parametrize(
     ("elo0", "elo1", "draw_rate", "opening_edge"),
-    [(0, 60, 0.1, 0), (-20, 40, 0.6, 150), (0, 150, 0.3, 0)],
+    [(0, 20, 0.3, 80), (0, 60, 0.1, 0), (-20, 40, 0.6, 150), (0, 150, 0.3, 0)],
 )
 def test_error_rates_are_within_their_bounds(elo0, elo1, draw_rate, opening_edge):
     check_error_rates(elo0, elo1, draw_rate, opening_edge, num_tests=800, pairs_each=10)

@@ -20,7 +20,7 @@ from chess_snn.games.twenty48.layout import BOARD, NATURE, slide_table
 from chess_snn.rng import random_words
 
 GAME = get_game("2048")
-NUM_RANDOM = 10_000
+NUM_RANDOM = 20_000
 
 
 def after_moves(words, action):

@@ -191,7 +191,7 @@ def test_depth_out_of_range():
 
 
 NUM_GAMES = 64
-NUM_PLIES = 90  # 5,760 positions
+NUM_PLIES = 130  # 8,320 positions
 MAX_GAME_PLIES = 120
 SHUFFLE_RATE = 0.85
 
@@ -291,7 +291,7 @@ def played():
 
 
 def test_agrees_at_every_ply(played):
-    assert played.num_positions >= 5_000
+    assert played.num_positions >= 8_000
 
 
 def test_met_every_way_to_end(played):
