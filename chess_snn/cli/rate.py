@@ -1,4 +1,4 @@
-"""``chess-snn rate``: any networks on the ladder's scale, in one table and one plot."""
+"""``chess-snn rate``: any networks on the ladder's scale, in one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from chess_snn.cli.options import (
     SimulationsOption,
     ThreadsOption,
     check_writable,
-    output_option,
 )
 from chess_snn.errors import UsageError
 from chess_snn.known import APPROXIMATE_ELO, BATCH_PAIRS, MOST_GAMES
@@ -33,7 +32,7 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.campaign.models.references import find_model
     from chess_snn.campaign.store.match_facts import MatchFacts
     from chess_snn.cli.dashboard import matches_table, ratings_table
-    from chess_snn.data import write_json, write_parts, write_text
+    from chess_snn.data import write_json, write_parts
     from chess_snn.evaluation.engines.pool import EngineSettings
     from chess_snn.evaluation.ladder.adaptive import SCALE, LadderRating, rate_on_ladder
     from chess_snn.evaluation.ladder.available import available_players
@@ -42,11 +41,9 @@ if TYPE_CHECKING or to_run(__name__):
     from chess_snn.evaluation.named_players import make_player
     from chess_snn.experiment.rating import ENGINE_S, RatingGames
     from chess_snn.games import get_game
-    from chess_snn.report.plots import ladder_svg
     from chess_snn.types import Json
 
 RATINGS: Final = "ratings.json"
-PLOT: Final = "ratings.svg"
 GAMES: Final = "games.pgn"
 _PARTS: Final = "parts"
 APPROXIMATE_NOTE: Final = (
@@ -71,10 +68,9 @@ def rate_command(
     device: NetworkDeviceOption = "cpu",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the games, the ratings and the plot; started again with the "
-                          "same options, the command goes on from there."),
+        typer.Option(help="Folder for the games and the ratings; started again with the same "
+                          "options, the command goes on from there."),
     ] = None,
-    plot: Annotated[Path | None, output_option("Write the plot (SVG) to this file.")] = None,
     json_file: JsonFile = None,
     as_json: AsJsonOption = False,
 ) -> None:
@@ -87,7 +83,7 @@ def rate_command(
     A Stockfish of another version than the ladder's plays its rungs approximately; the table marks
     ratings that rest on them, and their intervals are wider by up to 150 points on either side.
 
-    chess-snn rate campaigns/cpu-001@6 campaigns/cpu-001@18 --plot elo.svg
+    chess-snn rate campaigns/cpu-001@6 campaigns/cpu-001@18 --out rated
 
     chess-snn rate exported --against random,greedy,minimax:2 --simulations 0
     """
@@ -125,21 +121,17 @@ def rate_command(
         print_json(body)
     else:
         _print(ratings)
-    picture = ladder_svg(found, ratings)
     if json_file is not None:
         write_json(json_file, body)
-    if plot is not None:
-        write_text(plot, picture)
     if out is not None:
         write_json(out / RATINGS, body)
-        write_text(out / PLOT, picture)
         write_parts(out / GAMES, (
             text for model, rated in zip(models, ratings, strict=True)
             for match in rated.matches
             for text in games_pgn(match, (model.game_facts, {}), seed)
         ))
         if not as_json:
-            print_message(f"written: {out / RATINGS}, {out / PLOT}, {out / GAMES}")
+            print_message(f"written: {out / RATINGS}, {out / GAMES}")
 
 
 def _to_json(

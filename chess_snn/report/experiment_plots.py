@@ -1,12 +1,14 @@
 """Pictures of an experiment as SVG: differences over seeds, and strength against cost.
 
-Energy has two panels, always both: one for each model. Each point has its 95 % interval; an end
-without a bound leaves the picture. Colours are budgets. Numbers are networks, named below.
+Costs are means over seeds. Energy has a panel for each model, always all of them. Each point has
+the 95 % interval of its verdict; an end without a bound leaves the picture. Colours are budgets,
+and ways to send spikes. Numbers are variants, named below.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Final
 
 from chess_snn.evaluation.ratings.result import Estimate
@@ -42,26 +44,29 @@ _WIDTH: Final = 360.0
 _STRIDE: Final = _WIDTH + 70
 """Distance from panel to panel."""
 _LEFT: Final = 60.0
-_BUDGET_WIDTH: Final = 130
+_LABEL_WIDTH: Final = 215
 _NAME_WIDTH: Final = 205
 _NAME_HEIGHT: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """One rating at its place on an axis."""
+    """A variant's difference to the first one, at its place on an axis."""
 
-    name: str
+    variant: str
     x: float
-    elo: Estimate
-    colour: str
+    ahead: Estimate
+    label: str
+    """Budget, and way to send spikes."""
 
 
 def experiment_plots(body: Json) -> dict[str, str]:
     """The pictures of :func:`chess_snn.experiment.results.results_json` that there are, by file."""
-    rows = [row for row in body["rows"] if row["cost"] is not None and row["elo"] is not None]
-    differences = {DIFFERENCES: _differences(body)} if body["verdicts"] else {}
-    return differences | (_costs(rows) if rows else {})
+    if not body["verdicts"]:
+        return {}
+    budgets = body["file"]["judge"]["simulations"]
+    rows = [row for row in body["rows"] if row["cost"] and row["simulations"] in budgets]
+    return {DIFFERENCES: _differences(body)} | (_costs(body, rows) if rows else {})
 
 
 def _differences(body: Json) -> str:
@@ -74,8 +79,7 @@ def _differences(body: Json) -> str:
     margin = _MARGIN * (max(ends) - min(ends)) or 1.0
     panel = Panel(_LEFT, _LEFT + _WIDTH + 220, _TOP, _TOP + _HEIGHT, min(ends) - margin,
                   max(ends) + margin)
-    is_score = "elo_mean" in body["verdicts"][0]
-    unit = "score above one half" if is_score else "points ahead"
+    unit = "score above one half" if _is_score(body) else "points ahead"
     parts = [text(20, 24, f"{body['name']}: {unit}, against {body['first']}", "start", TITLE),
              *panel.lines(panel.round_levels(), ".3g"), *panel.axes(),
              line(panel.left, panel.level(0.0), panel.right, panel.level(0.0), COLOURS[1])]
@@ -96,42 +100,63 @@ def _differences(body: Json) -> str:
     return picture(round(panel.right + 40), round(panel.bottom + 66), parts)
 
 
-def _costs(rows: Sequence[Json]) -> dict[str, str]:
-    labels = dict.fromkeys(map(_budget, rows))
-    budgets = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}
+def _costs(body: Json, rows: Sequence[Json]) -> dict[str, str]:
+    unit = "Elo" if _is_score(body) else "Points"
 
-    def points(x: str, factor: float = 1.0) -> list[_Point]:
-        return [_point(row, _name(row), factor * row[x], budgets) for row in rows]
+    def points(name: str) -> list[_Point]:
+        return _points(body, rows, lambda row: {SPIKING: row[name]})
 
     def energies(model: str) -> list[_Point]:
-        return [
-            _point(
-                row, _name(row) if execution == SPIKING else f"{_name(row)} {execution}",
-                _PJ_TO_UJ * picojoules, budgets,
-            )
-            for row in rows for execution, picojoules in row[f"{model}_model_pj"]["move"].items()
-        ]
+        return _points(body, rows, lambda row: {
+            way: _PJ_TO_UJ * picojoules
+            for way, picojoules in row[f"{model}_model_pj"]["move"].items()
+        })
 
+    spikes = "spikes in one evaluation (of ReLU: values above 0)"
+    time = f"ms a move, measured, {rows[0]['cost']['threads']} threads"
+    title = f"{unit} ahead of {body['first']}, and"
     return {
-        ELO_SPIKES: _plot(
-            "Elo and spikes", budgets,
-            {"spikes in one evaluation (of ReLU: values above 0)": points("spikes_per_evaluation")},
-        ),
-        ELO_ENERGY: _plot("Elo and energy of a move: three models, nothing measured", budgets, {
+        ELO_SPIKES: _plot(f"{title} spikes", {spikes: points("spikes_per_evaluation")}),
+        ELO_ENERGY: _plot(f"{title} energy of a move: three models, nothing measured", {
             "µJ a move, 45 nm convention (model)": energies("convention"),
             "µJ a move, fair model (model)": energies("fair"),
             "µJ a move, event-driven chip (model)": energies("chip"),
         }),
-        ELO_TIME: _plot(
-            "Elo and measured time", budgets,
-            {f"ms a move, measured, {rows[0]['cost']['threads']} threads":
-             points("ms_per_move_measured")},
-        ),
+        ELO_TIME: _plot(f"{title} measured time", {time: points("ms_per_move_measured")}),
     }
 
 
-def _name(row: Json) -> str:
-    return f"{row['variant']}-{row['seed']}"
+def _points(
+    body: Json, rows: Sequence[Json], costs_of: Callable[[Json], dict[str, float]]
+) -> list[_Point]:
+    """A point for each variant, budget and way whose difference is known."""
+    kind = "elo_" if _is_score(body) else ""
+    ahead = {
+        (verdict["variant"], verdict["simulations"]):
+            [verdict[f"{kind}{end}"] for end in ("mean", "low", "high")]
+        for verdict in body["verdicts"] if not verdict["is_equal_time"]
+    }
+    seeds: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for row in rows:
+        seeds.setdefault((row["variant"], row["simulations"]), []).append(costs_of(row))
+    points = []
+    for (variant, simulations), costs in seeds.items():
+        found = [0.0] * 3 if variant == body["first"] else ahead.get((variant, simulations), [None])
+        if found[0] is None:
+            continue
+        budget = f"{simulations} simulations" if simulations else "no search"
+        points += [
+            _Point(
+                variant, fmean(each[way] for each in costs), Estimate.of_json(*found),
+                budget if way == SPIKING else f"{budget}, {way.rpartition('-bit, ')[2]}",
+            )
+            for way in costs[0]
+        ]
+    return points
+
+
+def _is_score(body: Json) -> bool:
+    return "elo_mean" in body["verdicts"][0]
 
 
 def _budget(row: Json) -> str:
@@ -141,31 +166,28 @@ def _budget(row: Json) -> str:
     return f"{number} simulations" if number else "no search"
 
 
-def _point(row: Json, name: str, x: float, colours: dict[str, str]) -> _Point:
-    elo = Estimate.of_json(row["elo"], row["elo_low"], row["elo_high"])
-    return _Point(name, x, elo, colours[_budget(row)])
-
-
-def _plot(title: str, budgets: dict[str, str], panels: dict[str, list[_Point]]) -> str:
-    """Panels side by side with one scale of Elo."""
+def _plot(title: str, panels: dict[str, list[_Point]]) -> str:
+    """Panels side by side with one scale of differences."""
     every = [point for points in panels.values() for point in points]
     ends = [
-        end for point in every for end in (point.elo.value, point.elo.low, point.elo.high)
+        end for point in every for end in (point.ahead.value, point.ahead.low, point.ahead.high)
         if math.isfinite(end)
     ]
     low, high = min(ends) - _ELO_MARGIN, max(ends) + _ELO_MARGIN
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(p.name for p in every), start=1)}
-    width = _LEFT + len(panels) * _STRIDE
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(p.variant for p in every), start=1)}
+    labels = dict.fromkeys(point.label for point in every)
+    colours = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(labels)}
+    width = max(_LEFT + len(panels) * _STRIDE, 20 + _LABEL_WIDTH * len(labels))
     columns = int(width // _NAME_WIDTH)
     parts = [text(20, 24, title, "start", TITLE)]
     parts += [
-        text(20 + _BUDGET_WIDTH * place, 46, label, "start", f'fill="{colour}"')
-        for place, (label, colour) in enumerate(budgets.items())
+        text(20 + _LABEL_WIDTH * place, 46, label, "start", f'fill="{colour}"')
+        for place, (label, colour) in enumerate(colours.items())
     ]
     for place, (label, points) in enumerate(panels.items()):
         left = _LEFT + place * _STRIDE
         panel = Panel(left, left + _WIDTH, _TOP, _TOP + _HEIGHT, low, high)
-        parts += _panel(panel, label, points, numbers)
+        parts += _panel(panel, label, points, numbers, colours)
     top = _TOP + _HEIGHT + 64
     parts += [
         text(20 + _NAME_WIDTH * ((number - 1) % columns),
@@ -173,14 +195,12 @@ def _plot(title: str, budgets: dict[str, str], panels: dict[str, list[_Point]]) 
         for name, number in numbers.items()
     ]
     rows = math.ceil(len(numbers) / columns)
-    return picture(
-        round(max(width, 20 + _BUDGET_WIDTH * len(budgets))), round(top + _NAME_HEIGHT * rows),
-        parts,
-    )
+    return picture(round(width), round(top + _NAME_HEIGHT * rows), parts)
 
 
 def _panel(
-    panel: Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int]
+    panel: Panel, label: str, points: Sequence[_Point], numbers: Mapping[str, int],
+    colours: Mapping[str, str],
 ) -> Iterator[str]:
     least = min((point.x for point in points if point.x > 0), default=1.0)
     decades = [math.log10(max(point.x, least / 10)) for point in points]  # 0 is at the left end
@@ -193,12 +213,12 @@ def _panel(
     yield from panel.axes()
     yield text(panel.across(0.5), panel.bottom + 38, label)
     for point, decade in zip(points, decades, strict=True):
-        x = panel.across((decade - first) / (last - first))
+        x, colour = panel.across((decade - first) / (last - first)), colours[point.label]
         yield from interval(
-            panel, x, point.elo, point.colour, f"{point.name}: Elo {point.elo.value:.0f}"
+            panel, x, point.ahead, colour, f"{point.variant}: {point.ahead.value:+.0f}"
         )
-        y = panel.level(point.elo.value)
-        yield text(x + 6, y - 6, str(numbers[point.name]), "start", f'fill="{point.colour}"')
+        y = panel.level(point.ahead.value)
+        yield text(x + 6, y - 6, str(numbers[point.variant]), "start", f'fill="{colour}"')
 
 
 def _marks(first: float, last: float) -> list[float]:

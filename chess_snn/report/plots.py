@@ -1,22 +1,16 @@
-"""Ratings on the ladder as a picture (SVG).
-
-And parts of pictures for every module that draws: panels, lines, texts and intervals.
-"""
+"""Parts of pictures (SVG): panels, lines, texts and intervals."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from chess_snn.evaluation.ladder.adaptive import LadderRating
-from chess_snn.evaluation.ladder.ladder import Ladder
 from chess_snn.evaluation.ratings.result import Estimate
 
 INK: Final = "#333"
 FAINT: Final = "#bbb"
 COLOURS: Final = ("#3b6ea5", "#c0562f", "#4f8f4a", "#8a5aa8", "#a08a2c", "#5b5b5b")
-COLOUR: Final = COLOURS[0]
 TITLE: Final = 'font-size="15" font-weight="bold"'
 _CAP: Final = 5.0
 """Half the width of an interval's ends."""
@@ -48,14 +42,6 @@ class Panel:
     def across(self, share: float) -> float:
         """The place at ``share`` of the width."""
         return self.left + (self.right - self.left) * share
-
-    def curve(
-        self, points: Iterable[tuple[float, float]], colour: str = COLOUR,
-        more: str = 'stroke-width="2"',
-    ) -> str:
-        """A line through ``points``, each a share of the width and a level."""
-        path = " ".join(f"{self.across(x):.1f},{self.level(y):.1f}" for x, y in points)
-        return f'<polyline points="{path}" fill="none" stroke="{colour}" {more}/>'
 
     def round_levels(self) -> Iterator[float]:
         """Some round numbers from :attr:`low` to :attr:`high`."""
@@ -108,57 +94,3 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
     return (
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
     )
-
-
-_LANDMARKS: Final = ("random", "greedy", "minimax:2", "minimax:3", "stockfish@1000")
-"""Rungs of the ladder that are named in the picture."""
-_ELO_MARGIN: Final = 100.0
-"""Above the highest end and below the lowest."""
-_LONGEST_NAME: Final = 24
-
-
-def ladder_svg(ladder: Ladder, ratings: Sequence[LadderRating]) -> str:
-    """``ratings`` with their intervals, in their order, beside well-known rungs of the ladder.
-
-    An end that is unbounded leaves the picture.
-    """
-    ends = [
-        end for rated in ratings
-        for end in (rated.rating.elo.value, rated.rating.elo.low, rated.rating.elo.high)
-        if math.isfinite(end)
-    ]
-    low, high = min(ends) - _ELO_MARGIN, max(ends) + _ELO_MARGIN
-    panel = Panel(60, 640, 50, 350, low, high)
-    return picture(760, 420, [
-        text(20, 24, "Elo on the ladder (random = 0), 95 % intervals", "start", TITLE),
-        *_elo_axis(ladder, panel),
-        *_ratings(ratings, panel),
-    ])
-
-
-def _elo_axis(ladder: Ladder, panel: Panel) -> Iterator[str]:
-    yield from panel.lines(panel.round_levels(), ".0f")
-    for rung in ladder.rungs:
-        if rung.player in _LANDMARKS and panel.low <= rung.elo <= panel.high:
-            y = panel.level(rung.elo)
-            yield line(panel.left, y, panel.right, y, FAINT)
-            yield text(panel.right + 6, y + 4, f"{rung.player} {rung.elo:.0f}", "start")
-    yield from panel.axes()
-
-
-def _ratings(ratings: Sequence[LadderRating], panel: Panel) -> Iterator[str]:
-    middles = []
-    for place, rated in enumerate(ratings):
-        share = (place + 0.5) / len(ratings)
-        elo, name = rated.rating.elo, rated.rating.player
-        middles.append((share, elo.value))
-        x, y = panel.across(share), panel.level(elo.value)
-        yield from interval(panel, x, elo, COLOUR)
-        mark = "~" if rated.approximate else ""
-        yield text(x + 8, y + 4, f"{mark}{elo.value:.0f}", "start")
-        short = name if len(name) <= _LONGEST_NAME else f"…{name[-_LONGEST_NAME + 1:]}"
-        below = panel.bottom + 16
-        turn = f'transform="rotate(-20 {x:.1f} {below})"'
-        yield text(x, below, short, "end" if len(ratings) > 1 else "middle", turn)
-    if len(middles) > 1:
-        yield panel.curve(middles, more='stroke-opacity="0.4"')

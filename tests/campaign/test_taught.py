@@ -1,10 +1,13 @@
 """A campaign whose games an engine labels: what is learnt, and what happens if the engine fails."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from small_campaigns import MICRO, MICRO_2048, make_campaign, play_first_games
 
 from chess_snn.campaign import load_config
+from chess_snn.campaign.machine.workers import config_here
 from chess_snn.campaign.stages import play_shard, train_generation
 from chess_snn.data import read_shard
 from chess_snn.errors import ConfigError, EngineError
@@ -68,12 +71,13 @@ def test_a_teacher_that_dies_leaves_no_shard_and_another_one_goes_on(tmp_path):
 @pytest.mark.parametrize(("settings", "said"), [
     ((*TAUGHT, "search.kind=gumbel"), "search.kind"),
     ((*TAUGHT, "self_play.teacher=minimax:2"), "minimax:2"),
+    ((*TAUGHT, "self_play.teacher="), "self_play.teacher"),
     ((*TAUGHT, "self_play.teacher=stockfish"), "stockfish"),
     ((*MICRO_2048, *TAUGHT[-3:], "self_play.practice_share_last=0"), "2048"),
 ])
 def test_what_a_teacher_cannot_do_is_refused(settings, said):
     with pytest.raises(ConfigError, match=said):
-        load_config(settings=["self_play.teacher=uci:/engine@5", *settings])
+        config_here(partial(load_config, settings=["self_play.teacher=uci:/engine@5", *settings]))
 
 
 def test_a_missing_engine_is_found_before_the_campaign_starts(tmp_path):

@@ -16,12 +16,8 @@ from chess_snn.data import read_manifest
 from chess_snn.errors import CampaignError, CorruptDataError
 from chess_snn.training import step_checkpoints
 
-MAY_CHANGE: Final = frozenset(
-    {*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"}
-)
+MAY_CHANGE: Final = frozenset({*PACE_GROUPS, "supervised.games", "supervised.checkpoint_minutes"})
 """Groups and settings that say where something is or is done, and not what."""
-
-
 _LENGTH: Final = ("campaign.iterations ", "campaign.hours ")
 
 

@@ -50,9 +50,11 @@ def config_here(load: Callable[..., CampaignConfig]) -> CampaignConfig:
             :func:`chess_snn.campaign.configuration.loading.load_config` has it.
 
     Raises:
-        ConfigError: a GPU is asked for that does not exist; or as ``load``.
+        ConfigError: a GPU is asked for that does not exist, games without search have no teacher,
+            or as ``load``.
     """
     config = load()
+    config.check_labels()
     execution, training = config.execution, config.training
     if execution.device != "cuda" or config.cluster.kind != "local":
         return config
