@@ -102,7 +102,7 @@ def lean_kernel(function: _Kernel) -> _Kernel:
 
     numba counts references to every array that a function takes, also as part of a tuple, with two
     locked instructions a call. In functions that take many arrays, most of the time went there.
-    Assigning a row to a row needs the counts too: see :func:`chess_snn.search.trees.copy_row`.
+    Assigning a row to a row needs the counts too: see :func:`copy_row`.
     """
     return cast("_Kernel", LazyKernel(function, functools.partial(_compiled, _nrt=False)))
 
@@ -111,3 +111,10 @@ def _compiled(function: Callable[..., object], **options: bool) -> Any:
     compiled = _numba().njit(nogil=True, cache=True, **options)(function)
     importlib.import_module("chess_snn.kernel_files").check_files_of(compiled)
     return compiled
+
+
+@lean_kernel
+def copy_row(source: np.ndarray, target: np.ndarray) -> None:
+    """Copy a row to the beginning of another. numba takes 2 s to compile ``target[:] = source``."""
+    for i in range(len(source)):
+        target[i] = source[i]

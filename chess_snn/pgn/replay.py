@@ -19,7 +19,7 @@ from chess_snn.games.chess.layout import (
 from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.san import LONGEST_SAN, find_action, write_san
 from chess_snn.games.chess.step import begin, settle
-from chess_snn.jit import int64, kernel
+from chess_snn.jit import copy_row, int64, kernel
 from chess_snn.types import (
     BoolArray,
     Int16Array,
@@ -72,7 +72,7 @@ def replay(
         outcomes[g], plies[g], terminations[g], played_on[g] = PLAYED, 0, ONGOING, False
         if not wanted[g]:
             continue
-        row[:RECORD_WORDS] = starts[g, :RECORD_WORDS]
+        copy_row(starts[g, :RECORD_WORDS], row)
         num_legal, _, code = begin(row, history, legal)
         for i in range(first_words[g], first_words[g + 1]):
             played_on[g] |= code != ONGOING
@@ -80,7 +80,8 @@ def replay(
             if action < 0:
                 outcomes[g] = action
                 break
-            states[i], actions[i] = row[:RECORD_WORDS], action
+            copy_row(row[:RECORD_WORDS], states[i])
+            actions[i] = action
             make_move(row, row, action)
             plies[g] += 1
             num_legal, _, code = settle(row, history, int64(plies[g]), legal)
@@ -108,7 +109,7 @@ def write_movetext(
     row = np.empty(STATE_WORDS, dtype=np.uint64)
     history = np.empty(HISTORY_LENGTH, dtype=np.uint64)
     legal = np.empty(MAX_LEGAL, dtype=np.int16)
-    row[:RECORD_WORDS] = states[0, :RECORD_WORDS]
+    copy_row(states[0, :RECORD_WORDS], row)
     num_legal, in_check, _ = begin(row, history, legal)
     end, line = int64(0), int64(1)
     for i in range(len(actions)):

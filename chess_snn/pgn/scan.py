@@ -126,7 +126,7 @@ def _end_game(games: Int64Array, state: Int64Array, at: int) -> None:
     """Close the newest game where no result did."""
     is_inside = state[_IN_COMMENT] or state[_DEPTH]
     if state[_MODE] == _MOVES or (state[_MODE] == _TAGS and is_inside):
-        _note(games, state, CUT, at)
+        _note(games, state, int64(CUT), at)
 
 
 @kernel
@@ -214,7 +214,7 @@ def _read_token(
     if state[_MODE] == _BETWEEN:
         _begin_game(games, state, at)
         if is_number and not is_number_one(text, at):
-            _note(games, state, BAD_WORD, at)  # its beginning is missing
+            _note(games, state, int64(BAD_WORD), at)  # its beginning is missing
     state[_MODE] = _MOVES
     if is_number:
         return skip_number(text, at)
@@ -223,7 +223,7 @@ def _read_token(
     word, end = read_move(text, at)
     if word == UNREADABLE:
         is_ascii = 0 < text[at] <= _LAST_ASCII
-        _note(games, state, BAD_WORD if is_ascii else BAD_BYTE, at)
+        _note(games, state, int64(BAD_WORD if is_ascii else BAD_BYTE), at)
     else:
         num_words = state[_NUM_WORDS]
         words[num_words], words_at[num_words] = word, at
@@ -237,7 +237,7 @@ def _read_tag(text: UInt8Array, at: int, games: Int64Array, state: Int64Array) -
         state[_HAS_EVENT] = 1
     end = skip_tag(text, at)
     if end == NO_TAG:
-        _note(games, state, BAD_TAG, at)
+        _note(games, state, int64(BAD_TAG), at)
         end = skip_line(text, at)
     games[state[_NUM_GAMES] - 1, TAGS_END] = end
     return end

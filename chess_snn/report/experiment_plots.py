@@ -45,6 +45,7 @@ _STRIDE: Final = _WIDTH + 70
 """Distance from panel to panel."""
 _LEFT: Final = 60.0
 _LABEL_WIDTH: Final = 215
+_COLUMN_WIDTH: Final = 110
 _NAME_WIDTH: Final = 205
 _NAME_HEIGHT: Final = 18
 
@@ -77,8 +78,8 @@ def _differences(body: Json) -> str:
         if verdict[end] is not None
     )]
     margin = _MARGIN * (max(ends) - min(ends)) or 1.0
-    panel = Panel(_LEFT, _LEFT + _WIDTH + 220, _TOP, _TOP + _HEIGHT, min(ends) - margin,
-                  max(ends) + margin)
+    right = _LEFT + max(_WIDTH + 220, _COLUMN_WIDTH * len(body["verdicts"]))
+    panel = Panel(_LEFT, right, _TOP, _TOP + _HEIGHT, min(ends) - margin, max(ends) + margin)
     unit = "score above one half" if _is_score(body) else "points ahead"
     parts = [text(20, 24, f"{body['name']}: {unit}, against {body['first']}", "start", TITLE),
              *panel.lines(panel.round_levels(), ".3g"), *panel.axes(),
@@ -93,9 +94,10 @@ def _differences(body: Json) -> str:
             == (verdict["variant"], verdict["simulations"], verdict["is_equal_time"])
         ]
         estimate = Estimate.of_json(verdict["mean"], verdict["low"], verdict["high"])
+        budget = "equal time" if verdict["is_equal_time"] else _budget(verdict["simulations"])
         parts += interval(panel, x, estimate, COLOURS[0], verdict["text"])
         parts += [text(x, panel.bottom + 18, verdict["variant"]),
-                  text(x, panel.bottom + 34, _budget(verdict)),
+                  text(x, panel.bottom + 34, budget),
                   text(x, panel.bottom + 50, verdict["verdict"])]
     return picture(round(panel.right + 40), round(panel.bottom + 66), parts)
 
@@ -144,7 +146,7 @@ def _points(
         found = [0.0] * 3 if variant == body["first"] else ahead.get((variant, simulations), [None])
         if found[0] is None:
             continue
-        budget = f"{simulations} simulations" if simulations else "no search"
+        budget = _budget(simulations)
         points += [
             _Point(
                 variant, fmean(each[way] for each in costs), Estimate.of_json(*found),
@@ -159,11 +161,8 @@ def _is_score(body: Json) -> bool:
     return "elo_mean" in body["verdicts"][0]
 
 
-def _budget(row: Json) -> str:
-    if row["is_equal_time"]:
-        return "equal time"
-    number = row["simulations"]
-    return f"{number} simulations" if number else "no search"
+def _budget(simulations: int) -> str:
+    return f"{simulations} simulations" if simulations else "no search"
 
 
 def _plot(title: str, panels: dict[str, list[_Point]]) -> str:

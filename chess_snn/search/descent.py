@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chess_snn.jit import int64, lean_kernel
-from chess_snn.search.trees import NO_NODE, Trees, copy_row, is_chance_node
+from chess_snn.jit import copy_row, int64, lean_kernel
+from chess_snn.search.trees import NO_NODE, Trees, is_chance_node
 from chess_snn.types import Int16Array, Int32Array, UInt8Array, UInt64Array
 
 GUMBEL_RULE: Final = 0
@@ -108,7 +108,7 @@ def descend(
                 break
             if not is_chance_node(trees.is_chance, g, node):
                 ply += 1
-            node = child
+            node = int64(child)
             if length > 0:
                 history[k, ply % length] = trees.state[g, node, history_word]
             if trees.num_edges[g, node] == 0:

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from chess_snn.games.base import NO_ACTION
-from chess_snn.jit import lean_kernel
+from chess_snn.jit import copy_row, int64, lean_kernel
 from chess_snn.rng import random_word
-from chess_snn.search.trees import NO_NODE, Trees, copy_row, equal_rows, is_chance_node
+from chess_snn.search.trees import NO_NODE, Trees, equal_rows, is_chance_node
 from chess_snn.types import (
     BoolArray,
     Float32Array,
@@ -62,8 +62,8 @@ def plant(
         if trees.value_bounds.shape[1] > 0:
             trees.value_bounds[g] = values_stm[b]
             trees.value_scale[g] = 1.0
-        _add_edges(trees, g, 0, legal_actions[g], num_legal[g])
-        _write_priors(trees, g, 0, logits[b])
+        _add_edges(trees, g, int64(0), legal_actions[g], num_legal[g])
+        _write_priors(trees, g, int64(0), logits[b])
 
 
 @lean_kernel
@@ -116,7 +116,7 @@ def grow(
         sign: from a value after a ply to the view of who made it, +1 or -1.
     """
     for k in range(len(wins)):
-        g, leaf = rows[k], leaves[k]
+        g, leaf = int64(rows[k]), int64(leaves[k])
         if is_new[k]:
             copy_row(states[k], trees.state[g, leaf])
             trees.reward[g, leaf] = rewards[k]
@@ -191,7 +191,7 @@ def _back_up(trees: Trees, g: int, leaf: int, factor: float) -> None:
     node = leaf
     value = trees.value[g, leaf]
     while node > 0:
-        parent = trees.parent[g, node]
+        parent = int64(trees.parent[g, node])
         is_event = is_chance_node(trees.is_chance, g, parent)
         if not is_event:
             value = np.float32(trees.reward[g, node] + factor * value)

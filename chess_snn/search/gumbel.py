@@ -144,7 +144,7 @@ def choose_root_edges(
         num_candidates = min(trees.num_edges[g, 0], candidates.edges.shape[1])
         t = simulations[g]
         while t < plan.shape[1]:
-            wanted = plan[num_candidates, t]
+            wanted = int64(plan[num_candidates, t])
             best = t
             if wanted > 0:
                 best = _best_with(trees, rule, candidates, g, num_candidates, wanted)

@@ -84,13 +84,6 @@ def is_chance_node(is_chance: UInt8Array, g: int, node: int) -> bool:
 
 
 @lean_kernel
-def copy_row(source: UInt64Array, target: UInt64Array) -> None:
-    """Copy one row of words to another."""
-    for word in range(len(target)):
-        target[word] = source[word]
-
-
-@lean_kernel
 def equal_rows(one: UInt64Array, other: UInt64Array) -> bool:
     """Return whether two rows hold the same words."""
     are_equal = True

@@ -29,7 +29,7 @@ from chess_snn.games.chess.layout import (
 )
 from chess_snn.games.chess.moves import decode, is_castling, promotion
 from chess_snn.games.chess.rows import black_to_move, code_at, load_view
-from chess_snn.jit import kernel
+from chess_snn.jit import copy_row, kernel
 from chess_snn.types import Int16Array, UInt8Array, UInt64Array
 
 PIECE_SHIFT: Final = 6
@@ -160,7 +160,7 @@ def write_san(
             same_rank |= rival >> _RANK_SHIFT == origin >> _RANK_SHIFT
     if is_castling(moved, origin, target):
         length = _KING_SIDE_LENGTH if target > origin else len(_CASTLES)
-        buffer[at : at + length] = _CASTLES[:length]
+        copy_row(_CASTLES[:length], buffer[at:])
         return at + length
     is_pawn = moved == PAWN
     leaves_file = origin & FILE_OF_SQUARE != target & FILE_OF_SQUARE

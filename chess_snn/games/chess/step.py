@@ -35,7 +35,7 @@ from chess_snn.games.chess.movegen import generate
 from chess_snn.games.chess.moves import make_move
 from chess_snn.games.chess.rows import compute_key, halfmove_clock, key_without_ep
 from chess_snn.games.chess.tables import ZOBRIST_EP_FILE
-from chess_snn.jit import int64, kernel
+from chess_snn.jit import copy_row, int64, kernel
 from chess_snn.types import (
     Float32Array,
     Int16Array,
@@ -82,7 +82,7 @@ def reset_games(
     """Put ``states`` uint64[n, >= 5] into ``rows`` int64[n] as positions without a past."""
     for i in range(len(rows)):
         g = rows[i]
-        state[g, :RECORD_WORDS] = states[i, :RECORD_WORDS]
+        copy_row(states[i, :RECORD_WORDS], state[g])
         history[g] = ZERO
         plies[g] = 0
         num_moves, _, code = begin(state[g], history[g], legal_actions[g])

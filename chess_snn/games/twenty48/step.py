@@ -28,7 +28,7 @@ from chess_snn.games.twenty48.layout import (
     PLAYER_MOVES,
     SCORE_UNIT,
 )
-from chess_snn.jit import kernel
+from chess_snn.jit import copy_row, kernel
 from chess_snn.rng import random_word
 from chess_snn.types import (
     Float32Array,
@@ -82,7 +82,7 @@ def reset_games(
     """Put ``states`` uint64[n, 2] into ``rows`` int64[n]."""
     for i in range(len(rows)):
         g = rows[i]
-        state[g] = states[i]
+        copy_row(states[i], state[g])
         plies[g] = 0
         num_legal[g] = list_row(state[g], legal_actions[g], slides)
         termination[g] = ONGOING if num_legal[g] else NO_MOVES

@@ -8,7 +8,7 @@ Dimensions: B batch, H and W board, C channels.
 
 import numpy as np
 
-from chess_snn.jit import kernel
+from chess_snn.jit import copy_row, kernel
 from chess_snn.nets.cpu.norm_neuron_passes import (
     LANES,
     add_moments,
@@ -102,9 +102,9 @@ def go_backward(
                 (low, high, slope), (row * width + i, i, min(_BLOCK, num_rows - row), width),
             )
         sums += block
-    grad_parameters[:] = sums
     factor, offset = np.empty(width, np.float32), np.empty(width, np.float32)
     for i in range(width):
+        grad_parameters[0, i], grad_parameters[1, i] = sums[0, i], sums[1, i]
         mean_product = grad_parameters[0, i] / num_rows
         mean_grad = grad_parameters[1, i] / num_rows
         factor[i] = weight[i] * scale[i]
@@ -144,7 +144,7 @@ def _find_moments(branch: np.ndarray, moments: Float32Array) -> None:
     block = np.zeros((2, width), np.float32)
     for i in range(0, width, LANES):
         add_moments((branch, begin, block[0], block[1]), (), (i, i, 1, width))
-    begin[:] = block[0]
+    copy_row(block[0], begin)
     for row in range(0, num_rows, _BLOCK):
         block[:] = _ZERO
         for i in range(0, width, LANES):
