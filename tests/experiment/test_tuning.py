@@ -38,6 +38,7 @@ def proposals(root):
     }
 
 
+@pytest.mark.slow
 def test_every_trial_is_a_variant_within_the_ranges(tuned):
     found = proposals(tuned)
     assert list(found) == [f"trial-{number}" for number in range(TRIALS)]
@@ -114,6 +115,7 @@ def test_what_looks_after_each_seed_needs_variants_and_matches(tmp_path, option,
     assert not (root / "small").exists()
 
 
+@pytest.mark.slow
 def test_the_page_shows_an_experiment(tuned, tmp_path):
     shutil.copytree(tuned / "small", tmp_path / "small", symlinks=True)
     page = ExperimentPage(tmp_path / "small")

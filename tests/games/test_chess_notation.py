@@ -198,7 +198,7 @@ def test_an_action_that_is_not_legal_is_not_written():
 def test_words_that_may_mean_no_move_or_several_are_judged_as_by_python_chess():
     rng = random.Random(2)
     seen = dict.fromkeys(("illegal", "ambiguous", "action"), 0)
-    for k, board in enumerate(boards(3, 400)):
+    for k, board in enumerate(boards(3, 200)):
         moves = list(board.legal_moves)
         # Among the odd positions are those with many pieces of a kind.
         for _ in range(150 if k < len(ODD_POSITIONS) else 10):

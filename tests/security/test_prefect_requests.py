@@ -32,7 +32,6 @@ from websockets.exceptions import WebSocketException  # noqa: E402
 
 from chess_snn.credentials import Credentials  # noqa: E402
 from chess_snn.flows.prefect_access import CREDENTIALS_FILE, kept_credentials, sign_in_link  # noqa: E402
-from chess_snn.flows.prefect_app import create_app  # noqa: E402
 from chess_snn.flows.servers import prefect_server  # noqa: E402
 
 NOT_OWN = FROM_ELSEWHERE | {"a page of another port": JSON | {"Origin": "http://127.0.0.1:1"}}
@@ -48,6 +47,9 @@ SOCKETS = ("/events/in", "/events/out", "/logs/out")
 @pytest.fixture(scope="module")
 def app() -> Iterator[TestClient]:
     """The application alone, which begins to answer at once; without a database."""
+    # Prefect's server takes seconds to import: not where this file is only collected.
+    from chess_snn.flows.prefect_app import create_app  # noqa: PLC0415
+
     with temporary_settings({PREFECT_SERVER_API_AUTH_STRING: "me:a-long-password"}):
         application = create_app()
     return TestClient(application, "http://127.0.0.1:4200", raise_server_exceptions=False)
