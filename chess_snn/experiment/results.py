@@ -119,9 +119,9 @@ def _row(part: Part, rating: LadderRating | None) -> Json:
     row = {
         "variant": part.run.variant, "seed": part.run.seed,
         "simulations": part.model.simulations, "is_equal_time": part.is_equal_time,
-        "elo": rated.get("elo"), "elo_low": rated.get("elo_low"),
-        "elo_high": rated.get("elo_high"), "rating_games": rated.get("num_games", 0),
-        "approximate": rated.get("approximate", False), "cost": part.cost,
+        **{name: rated.get(name) for name in ("elo", "elo_low", "elo_high")},
+        "rating_games": rated.get("num_games", 0), "approximate": rated.get("approximate", False),
+        "cost": part.cost and {name: part.cost[name] for name in part.cost if name != "layers"},
     }
     return row if part.cost is None else row | dict(_costs(part.model, part.cost))
 
