@@ -58,8 +58,8 @@ def play_beside_python_chess(num_games: int, max_plies: int, every: int) -> int:
     return num_ended
 
 
-def test_100_games_are_those_of_python_chess():
-    assert play_beside_python_chess(100, max_plies=120, every=29) > 2
+def test_40_games_are_those_of_python_chess():
+    assert play_beside_python_chess(40, max_plies=200, every=29) > 0
 
 
 @pytest.mark.slow

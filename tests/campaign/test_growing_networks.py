@@ -15,6 +15,7 @@ from chess_snn.errors import UsageError
 from chess_snn.nets import network_digest
 from chess_snn.training import load_weights
 
+pytestmark = pytest.mark.slow
 GROWTH = 'net.growth=["2x6@0.5"]'
 
 

@@ -52,7 +52,7 @@ def test_stockfish_plays_what_python_chess_hears_from_it(
             assert chess_game.format_action(chess_game.parse_state(fen), action) == heard
 
 
-@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize("processes", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_an_answer_depends_on_the_position_alone(
     stockfish, chess_game, batch_of, random_fens, processes
 ):

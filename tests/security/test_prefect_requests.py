@@ -47,9 +47,7 @@ SOCKETS = ("/events/in", "/events/out", "/logs/out")
 @pytest.fixture(scope="module")
 def app() -> Iterator[TestClient]:
     """The application alone, which begins to answer at once; without a database."""
-    # Prefect's server takes seconds to import: not where this file is only collected.
-    from chess_snn.flows.prefect_app import create_app  # noqa: PLC0415
-
+    from chess_snn.flows.prefect_app import create_app  # noqa: PLC0415 - takes seconds
     with temporary_settings({PREFECT_SERVER_API_AUTH_STRING: "me:a-long-password"}):
         application = create_app()
     return TestClient(application, "http://127.0.0.1:4200", raise_server_exceptions=False)
