@@ -36,8 +36,7 @@ def records_of(folder: CampaignFolder, iteration: int) -> GameRecords:
     return concatenate([read_shard(shard)[0] for shard in iteration_shards(folder, iteration)])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", [pytest.param("fp32", marks=pytest.mark.slow), "int8"])
 def test_games_and_weights_do_not_depend_on_the_shards(tmp_path, precision):
     one, three = play(tmp_path / "1", 1, precision), play(tmp_path / "3", 3, precision)
     sizes = [games_of_shard(three, 1, shard).num_games for shard in range(3)]

@@ -128,7 +128,9 @@ SET = (
 )
 
 
-@pytest.fixture(scope="module", params=["fp32", "int8"])
+@pytest.fixture(
+    scope="module", params=[pytest.param(each, marks=pytest.mark.slow) for each in ("fp32", "int8")]
+)
 def shaped(request, tmp_path_factory) -> CampaignFolder:
     """One iteration of a campaign whose network no preset has."""
     path: Path = tmp_path_factory.mktemp("shape") / "own"
@@ -139,7 +141,6 @@ def shaped(request, tmp_path_factory) -> CampaignFolder:
     return shaped
 
 
-@pytest.mark.slow
 def test_it_trains_is_stored_and_described(shaped):
     game = get_game("chess")
     network = find_model(f"{shaped.path}@1").load(game)
@@ -148,7 +149,6 @@ def test_it_trains_is_stored_and_described(shaped):
     assert network.num_parameters == build_network(game.spec, SHAPE, seed=1).num_parameters
 
 
-@pytest.mark.slow
 def test_an_export_has_its_shape_and_plays_a_match(shaped, tmp_path):
     version = export_model(shaped, 1, tmp_path / "model")
     assert version.size == "2x24"
@@ -166,7 +166,6 @@ def test_an_export_has_its_shape_and_plays_a_match(shaped, tmp_path):
     assert result.num_games == 2
 
 
-@pytest.mark.slow
 def test_the_frozen_network_says_what_the_module_says(shaped):
     """In 8 bits some spikes fall otherwise, and the rest is the same."""
     game, precision = get_game("chess"), shaped.config.net.precision

@@ -76,7 +76,6 @@ def test_a_changed_counter_of_the_first_position_is_found(records, bits):
     assert set(game_faults(GAME, damaged)) == {3}
 
 
-@pytest.mark.slow
 def test_noise_in_place_of_a_first_position_reaches_no_rules(records):
     rng = np.random.default_rng(0)
     for game in range(records.num_games):

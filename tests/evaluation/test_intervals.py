@@ -23,7 +23,7 @@ pairs = st.lists(st.integers(0, 200), min_size=5, max_size=5).map(np.array)
 # Pairs of games
 
 
-@pytest.mark.parametrize("num_pairs", [10, 100])
+@pytest.mark.parametrize("num_pairs", [10, 32, 100, 400])
 def test_holds_the_true_score_of_pairs_94_to_97_times_in_100(num_pairs):
     check_coverage(worlds(), num_pairs, num_matches=4000, lowest=0.94, highest=0.97)
 

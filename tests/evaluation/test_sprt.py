@@ -135,7 +135,7 @@ def check_error_rates(elo0, elo1, draw_rate, opening_edge, *, num_tests, pairs_e
 
 @pytest.mark.parametrize(
     ("elo0", "elo1", "draw_rate", "opening_edge"),
-    [(0, 60, 0.1, 0), (-20, 40, 0.6, 150)],
+    [(0, 20, 0.3, 80), (0, 60, 0.1, 0), (-20, 40, 0.6, 150), (0, 150, 0.3, 0)],
 )
 def test_error_rates_are_within_their_bounds(elo0, elo1, draw_rate, opening_edge):
     check_error_rates(elo0, elo1, draw_rate, opening_edge, num_tests=800, pairs_each=10)
@@ -252,9 +252,17 @@ def test_games_of_another_search_budget_do_not_count():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["20 a generation", "25 a generation, loses 200 in the middle"])
+def test_the_champion_is_near_the_best_network(kind):
+    found, former = (simulate(kind, 0.8, 12, 9, seed=1, rule=rule) for rule in ("now", "test"))
+    assert found.regret < 0.5 * former.regret
+    assert found.far_behind < 0.1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("draw_rate", [0.3, 0.8])
 @pytest.mark.parametrize("kind", LEARNING)
-def test_the_champion_is_near_the_best_network(kind, draw_rate):
+def test_the_champion_is_near_the_best_network_whatever_is_learnt(kind, draw_rate):
     found = simulate(kind, draw_rate, 30, 16, seed=2)
     # One refused candidate is far behind where a generation gains 54 points.
     assert found.far_behind < (0.3 if kind == "270 in 6 generations" else 0.15)

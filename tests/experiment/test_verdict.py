@@ -57,7 +57,6 @@ def looked_at_again_and_again(worlds):
         yield verdict.words
 
 
-@pytest.mark.slow
 def test_until_decided_and_race_err_in_5_of_100_worlds_at_most():
     words = list(looked_at_again_and_again(differences(0.0)[0]))
     assert np.mean([each != "not decided" for each in words]) <= ERROR_RATE

@@ -127,7 +127,6 @@ def test_what_a_worker_alone_finds_damaged_ends_the_call_bug(folder: CampaignFol
         run_on_device(read_otherwise, folder.shard(0, 0))
 
 
-@pytest.mark.slow
 def test_a_generation_is_trained_again_though_a_rank_dies_meanwhile_bug(
     folder: CampaignFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
